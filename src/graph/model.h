@@ -1,0 +1,107 @@
+// A `.mnn` model file: the graph, and access to parameters and weights.
+//
+// The file is a FlatBuffers `Net` (schema: mnn.fbs); it passes the FlatBuffers verifier before anything is read.
+// Weights may lie in a side file `<model>.weight`; see the format notes in docs/mnn-format.md.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "tensor/mapped_file.h"
+
+namespace flatbuffers {
+template <typename T>
+class Vector;
+}
+namespace qnndbg::wire {
+struct Net;
+struct Op;
+struct Blob;
+}  // namespace qnndbg::wire
+
+namespace qnndbg {
+
+/// Floats that either point into the mapped model file or were decoded into memory of their own.
+class FloatArray {
+ public:
+  FloatArray() = default;
+  explicit FloatArray(std::span<const float> view) : view_(view) {}
+  explicit FloatArray(std::vector<float> owned) : owned_(std::move(owned)), view_(owned_) {}
+  FloatArray(FloatArray&&) = default;
+  FloatArray& operator=(FloatArray&&) = default;
+
+  std::span<const float> values() const { return view_; }
+  std::size_t size() const { return view_.size(); }
+  bool empty() const { return view_.empty(); }
+
+ private:
+  std::vector<float> owned_;
+  std::span<const float> view_;
+};
+
+class Model {
+ public:
+  struct Options {
+    /// Side file with external weights; default `<model>.weight` beside the model, if it exists.
+    std::optional<std::filesystem::path> weights;
+  };
+
+  /// Maps and verifies a model file. Errors: missing or unreadable file, not a FlatBuffers Net, tensor index out of range,
+  /// a tensor made twice, an operator that reads a tensor made later.
+  static Result<Model> open(const std::filesystem::path& path, const Options& options);
+  static Result<Model> open(const std::filesystem::path& path) { return open(path, Options{}); }
+
+  /// The same from memory that outlives the model (tests, fuzzing). There is no side file then.
+  static Result<Model> parse(std::span<const std::byte> bytes, const std::string& name);
+
+  const std::filesystem::path& path() const { return path_; }
+  const Graph& graph() const { return graph_; }
+  std::size_t file_bytes() const { return bytes_.size(); }
+  /// Converter version as the file tells it ("3.6.1"); empty if it does not.
+  const std::string& converter_version() const { return converter_version_; }
+  /// True for an offline QNN model: its only computing operator is a QNN Plugin, the network itself is in a context binary.
+  bool is_offline_qnn_plugin() const { return offline_plugin_; }
+
+  /// The stored operator, for parameter readers in src/ops. Precondition: index is a position in graph().ops.
+  const wire::Op& wire_op(int index) const;
+
+  /// Convolution family weights decoded to float: convolution [out, in/group, kh, kw], depthwise [channel, 1, kh, kw],
+  /// deconvolution [in, out/group, kh, kw]. Handles inline fp32, IDSTQuan types 1 to 4 (palette, sparse palette, half, int8; symmetric
+  /// and asymmetric, block-wise, float and half scales, sparse index) and the side file. Errors name the operator.
+  Result<FloatArray> convolution_weight(int op) const;
+  /// Bias of the convolution family; empty if the model has none.
+  Result<FloatArray> convolution_bias(int op) const;
+
+  /// A float vector that is either inline or part `part` (0-based) of a side-file record `external` = {offset, bytes of part 0,
+  /// bytes of part 1, ...}; used by LayerNorm (gamma, beta) and Scale (scale, bias). Empty if neither is there.
+  Result<FloatArray> float_part(int op, const flatbuffers::Vector<float>* inline_values,
+                                const flatbuffers::Vector<std::int64_t>* external, int part) const;
+
+  /// Value of a Const or TrainableParam operator: f32 for float and half payloads, i32 for integers (i64 that do not fit are
+  /// an error). Checks the payload's size against the dims.
+  Result<Tensor> constant(int op) const;
+  Result<Tensor> blob(int op, const wire::Blob& blob) const;
+
+ private:
+  static Result<Model> build(std::span<const std::byte> bytes, const std::string& name);
+  Result<std::span<const std::byte>> external_bytes(int op, std::int64_t offset, std::int64_t size) const;
+
+  std::filesystem::path path_;
+  MappedFile file_;
+  mutable MappedFile side_file_;  // mapped on first use
+  mutable bool side_file_open_ = false;
+  std::filesystem::path side_path_;
+  bool side_path_given_ = false;
+  std::span<const std::byte> bytes_;
+  const wire::Net* net_ = nullptr;
+  Graph graph_;
+  std::string converter_version_;
+  bool offline_plugin_ = false;
+};
+
+}  // namespace qnndbg
