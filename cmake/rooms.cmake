@@ -20,7 +20,10 @@ function(qnndbg_room name)
   endif()
   # Object libraries keep the self-registering operator files: a linker may drop unreferenced members of an archive.
   add_library(qnndbg_${name} OBJECT ${sources})
-  target_include_directories(qnndbg_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_BINARY_DIR}/generated)
+  target_include_directories(qnndbg_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
+  # SYSTEM: generated code is not held to our warnings.
+  target_include_directories(qnndbg_${name} SYSTEM PUBLIC ${PROJECT_BINARY_DIR}/generated ${FLATBUFFERS_INCLUDE})
+  add_dependencies(qnndbg_${name} qnndbg_wire)
   set(rooms "")
   foreach(dep IN LISTS ARG_DEPENDS)
     if(TARGET qnndbg_${dep})
