@@ -2,10 +2,10 @@
 // It holds no parameters and no weights; those stay in the model file (model.h) and are read by src/ops.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "tensor/dtype.h"
@@ -22,23 +22,23 @@ std::string_view name_of(MnnFormat format);
 
 /// One operator of Net.oplists.
 struct OpNode {
-  int index = 0;             // position in Net.oplists
-  std::string name;          // may be empty, need not be unique
-  int type = 0;              // OpType number as stored in the file
-  std::string type_name;     // "Convolution", or "OpType 123" for a number that this version does not know
-  std::vector<int> inputs;   // tensor indices; -1 marks an omitted optional input
-  std::vector<int> outputs;  // tensor indices
+  int index = 0;                       // position in Net.oplists
+  std::string name;                    // may be empty, need not be unique
+  int type = 0;                        // OpType number as stored in the file
+  std::string type_name;               // "Convolution", or "OpType 123" for a number that this version does not know
+  std::vector<int> inputs;             // tensor indices; -1 marks an omitted optional input
+  std::vector<int> outputs;            // tensor indices
   MnnFormat origin = MnnFormat::nhwc;  // defaultDimentionFormat: the layout that the source framework thought in
 };
 
 /// One entry of Net.tensorName; the QNN backend calls tensor i "t<i>".
 struct TensorNode {
   std::string name;
-  int producer = -1;           // operator index; -1: nobody makes it
-  int producer_output = 0;     // which output of the producer
-  std::vector<int> consumers;  // operator indices, ascending, each once
-  std::optional<Encoding> encoding;      // quantization that the model declares for it (QNN sign)
-  std::optional<DType> quantized_type;   // sfixed8 or ufixed16, with `encoding`
+  int producer = -1;                    // operator index; -1: nobody makes it
+  int producer_output = 0;              // which output of the producer
+  std::vector<int> consumers;           // operator indices, ascending, each once
+  std::optional<Encoding> encoding;     // quantization that the model declares for it (QNN sign)
+  std::optional<DType> quantized_type;  // sfixed8 or ufixed16, with `encoding`
 };
 
 /// A graph input: an operator of type Input and the tensor that it makes.
@@ -61,8 +61,9 @@ class Graph {
   /// Operator of type Input that carries this name, by the tensor's or the operator's name; nullptr if there is none.
   const GraphInput* find_input(std::string_view name) const;
 
-  /// Resolves what a user typed for an operator: its name, "#12" (position), or "t34" (the operator that makes tensor 34).
-  /// The error suggests the nearest names.
+  /// Resolves what a user typed for an operator: its name, "#12" (position), or "t34" (the operator that makes tensor
+  /// 34). A name comes first; where it stands for several operators the error lists their positions. Otherwise the
+  /// error suggests the nearest names.
   Result<int> find_op(std::string_view text) const;
 };
 
@@ -72,7 +73,11 @@ std::string qnn_node_name(std::string_view op_name);
 /// "t20"
 std::string tensor_id(int tensor);
 
+/// How messages name an operator: `operator #12 "conv1" (Convolution)`. A very long name is shortened in the middle.
+std::string describe(const OpNode& op);
+
 /// Names of `candidates` that are close to `text` by edit distance, best first, at most `limit`.
-std::vector<std::string> nearest_names(std::string_view text, const std::vector<std::string>& candidates, std::size_t limit = 3);
+std::vector<std::string> nearest_names(std::string_view text, const std::vector<std::string>& candidates,
+                                       std::size_t limit = 3);
 
 }  // namespace qnndbg

@@ -3,8 +3,8 @@
 //   const wire::Op& op = model.wire_op(index);
 //   if (const wire::Pool* pool = op.main_as_Pool()) ...   // nullptr when the operator carries another table
 //
-// Everything that the FlatBuffers verifier accepts is here as stored: vectors and strings may be absent (nullptr), numbers
-// may be negative, huge, or without a name in their enum.
+// Everything that the FlatBuffers verifier accepts is here as stored: vectors and strings may be absent (nullptr),
+// numbers may be negative, huge, or without a name in their enum.
 #pragma once
 
 #include "graph/mnn_generated.h"

@@ -4,14 +4,15 @@
 // Weights may lie in a side file `<model>.weight`; see the format notes in docs/mnn-format.md.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "graph/graph.h"
+#include "graph/side_file.h"
 #include "tensor/mapped_file.h"
 
 namespace flatbuffers {
@@ -47,12 +48,13 @@ class FloatArray {
 class Model {
  public:
   struct Options {
-    /// Side file with external weights; default `<model>.weight` beside the model, if it exists.
+    /// Side file with external weights, for every operator; default `<model>.weight` beside the model, if it exists, or
+    /// the file that an operator names itself.
     std::optional<std::filesystem::path> weights;
   };
 
-  /// Maps and verifies a model file. Errors: missing or unreadable file, not a FlatBuffers Net, tensor index out of range,
-  /// a tensor made twice, an operator that reads a tensor made later.
+  /// Maps and verifies a model file. Errors: missing or unreadable file, not a FlatBuffers Net, tensor index out of
+  /// range, a tensor made twice, an operator that reads a tensor made later.
   static Result<Model> open(const std::filesystem::path& path, const Options& options);
   static Result<Model> open(const std::filesystem::path& path) { return open(path, Options{}); }
 
@@ -64,42 +66,48 @@ class Model {
   std::size_t file_bytes() const { return bytes_.size(); }
   /// Converter version as the file tells it ("3.6.1"); empty if it does not.
   const std::string& converter_version() const { return converter_version_; }
-  /// True for an offline QNN model: its only computing operator is a QNN Plugin, the network itself is in a context binary.
+  /// True for an offline QNN model: its only computing operator is a QNN Plugin, the network itself is in a context
+  /// binary.
   bool is_offline_qnn_plugin() const { return offline_plugin_; }
 
   /// The stored operator, for parameter readers in src/ops. Precondition: index is a position in graph().ops.
   const wire::Op& wire_op(int index) const;
 
   /// Convolution family weights decoded to float: convolution [out, in/group, kh, kw], depthwise [channel, 1, kh, kw],
-  /// deconvolution [in, out/group, kh, kw]. Handles inline fp32, IDSTQuan types 1 to 4 (palette, sparse palette, half, int8; symmetric
-  /// and asymmetric, block-wise, float and half scales, sparse index) and the side file. Errors name the operator.
+  /// deconvolution [in, out/group, kh, kw]. Handles inline fp32, IDSTQuan types 1 to 4 (palette, sparse palette, half,
+  /// int8; symmetric and asymmetric, block-wise, float and half scales, sparse index) and the side file. Errors name
+  /// the operator.
   Result<FloatArray> convolution_weight(int op) const;
   /// Bias of the convolution family; empty if the model has none.
   Result<FloatArray> convolution_bias(int op) const;
 
-  /// A float vector that is either inline or part `part` (0-based) of a side-file record `external` = {offset, bytes of part 0,
-  /// bytes of part 1, ...}; used by LayerNorm (gamma, beta) and Scale (scale, bias). Empty if neither is there.
+  /// A float vector that is either inline or part `part` (0-based) of a side-file record `external` = {offset, bytes of
+  /// part 0, bytes of part 1, ...}; used by LayerNorm (gamma, beta) and Scale (scale, bias). Empty if neither is there.
   Result<FloatArray> float_part(int op, const flatbuffers::Vector<float>* inline_values,
                                 const flatbuffers::Vector<std::int64_t>* external, int part) const;
 
-  /// Value of a Const or TrainableParam operator: f32 for float and half payloads, i32 for integers (i64 that do not fit are
-  /// an error). Checks the payload's size against the dims.
+  /// Value of a Const or TrainableParam operator: f32 for float and half payloads, i32 for integers (i64 that do not
+  /// fit are an error). Checks the payload's size against the dims.
   Result<Tensor> constant(int op) const;
   Result<Tensor> blob(int op, const wire::Blob& blob) const;
 
  private:
-  static Result<Model> build(std::span<const std::byte> bytes, const std::string& name);
-  Result<std::span<const std::byte>> external_bytes(int op, std::int64_t offset, std::int64_t size) const;
+  static Result<Model> build(std::span<const std::byte> bytes, const std::filesystem::path& path);
+  const OpNode& node(int op) const { return graph_.ops[static_cast<std::size_t>(op)]; }
+  /// The error with the file and the operator in front.
+  Error located(int op, const Error& error) const;
+  /// Part `part` of a record `external`, in the side file that holds for this operator; empty where the record has no
+  /// such part.
+  Result<std::span<const std::byte>> external_part(int op, const flatbuffers::Vector<std::int64_t>& external,
+                                                   int part) const;
 
   std::filesystem::path path_;
   MappedFile file_;
-  mutable MappedFile side_file_;  // mapped on first use
-  mutable bool side_file_open_ = false;
-  std::filesystem::path side_path_;
-  bool side_path_given_ = false;
+  std::vector<std::uint64_t> aligned_copy_;  // of bytes that did not start on 8, see parse()
   std::span<const std::byte> bytes_;
   const wire::Net* net_ = nullptr;
   Graph graph_;
+  SideFiles side_files_;
   std::string converter_version_;
   bool offline_plugin_ = false;
 };
