@@ -1,0 +1,12 @@
+// Ctrl-C: the running work is asked to stop at the next operator; a second one ends the process at once.
+#pragma once
+
+namespace qnndbg::cli {
+
+/// Installs the SIGINT handler, and makes a closed pipe an error of write() instead of a signal.
+void install_signal_handlers();
+
+/// True after SIGINT arrived.
+bool interrupted();
+
+}  // namespace qnndbg::cli

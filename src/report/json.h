@@ -1,0 +1,16 @@
+// The diagnosis as the JSON document that schema/diagnosis.schema.json describes.
+#pragma once
+
+#include <string>
+
+#include "diagnose/diagnosis.h"
+
+namespace qnndbg {
+
+/// The document, with a newline at its end. It is plain ASCII whatever names the model has (other characters are \u
+/// escapes, bytes that are not UTF-8 become U+FFFD), so that it can be printed on a terminal. Error figures have six
+/// significant digits. A number that JSON cannot hold (NaN, infinity) is null, and the object that holds it counts such
+/// numbers in "nonfinite".
+std::string to_json(const Diagnosis& diagnosis);
+
+}  // namespace qnndbg

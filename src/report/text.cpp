@@ -1,0 +1,275 @@
+#include "report/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "report/finding_text.h"
+#include "report/network.h"
+#include "report/sparkline.h"
+#include "report/table.h"
+
+namespace qnndbg {
+namespace {
+
+constexpr std::size_t kFindingsInFull = 5;    // of kinds that change the verdict
+constexpr std::size_t kFindingsAsLines = 15;  // and warnings
+constexpr std::size_t kTables = 3;
+constexpr std::size_t kNotes = 5;
+constexpr std::size_t kSteps = 3;
+constexpr int kNarrow = 60;
+constexpr std::size_t kSparklineColumns = 64;
+constexpr std::size_t kSmallestNetwork = 8;  // shorter ones need no overview
+
+class TextView {
+ public:
+  TextView(const Diagnosis& diagnosis, const TextStyle& style) : d_(diagnosis), style_(style), network_(diagnosis) {}
+
+  std::string render() {
+    headline();
+    notes();
+    findings();
+    overview();
+    end_to_end();
+    if (style_.verbosity >= 2) operators();
+    if (style_.verbosity >= 1) not_judged();
+    coverage();
+    next_command();
+    verdict();
+    return std::move(out_);
+  }
+
+ private:
+  bool is_clean() const { return d_.verdict == Verdict::clean; }
+  std::size_t width() const { return static_cast<std::size_t>(style_.width); }
+  void blank() { out_ += '\n'; }
+  void line(std::string_view text) { out_ += wrap(text, 0, width()) + '\n'; }
+
+  long long count(OpStatus status) const {
+    return std::count_if(d_.operators.begin(), d_.operators.end(),
+                         [&](const OperatorRow& row) { return row.status == status; });
+  }
+
+  std::string precision() const;
+  std::string device() const;
+  void headline();
+  void notes();
+  void findings();
+  void overview();
+  void end_to_end();
+  void largest_steps();
+  void operators();
+  void not_judged();
+  void coverage();
+  void next_command();
+  void verdict();
+
+  const Diagnosis& d_;
+  const TextStyle& style_;
+  Network network_;
+  std::string out_;
+};
+
+/// What the device computed in: the element types of the dumped activations, most frequent first. The fp32 and int32
+/// tensors at the graph's ends say nothing about it.
+std::string TextView::precision() const {
+  std::map<std::string, int> counts;
+  for (const TensorRow& row : d_.tensors) {
+    const bool computing = row.dtype == DType::f16 || is_quantized(row.dtype);
+    if (computing) ++counts[row.dtype == DType::f16 ? "fp16" : std::string(name_of(row.dtype))];
+  }
+  if (counts.empty()) return "fp32";
+  std::vector<std::pair<int, std::string>> ordered;
+  for (const auto& [name, number] : counts) ordered.emplace_back(-number, name);
+  std::sort(ordered.begin(), ordered.end());
+  return ordered.size() == 1 ? ordered[0].second : fmt::format("{} and {}", ordered[0].second, ordered[1].second);
+}
+
+std::string TextView::device() const {
+  if (d_.run.arch == "unknown") return "HTP architecture not told (--soc)";
+  return fmt::format("HTP {}", printable(d_.run.arch)) +
+         (d_.run.soc.empty() ? "" : fmt::format(", SoC {}", printable(d_.run.soc)));
+}
+
+void TextView::headline() {
+  const std::string name = fmt::format("qnn-debug {}", style_.version);
+  std::string text = fmt::format("{}: {}, {}, {}, {}", printable(d_.model.file), plural(d_.model.operators, "operator"),
+                                 plural(d_.run.dumped_tensors, "dumped tensor"), precision(), device());
+  if (d_.run.executions.size() > 1 && d_.run.execution)
+    text += fmt::format(", execution {} of {}", *d_.run.execution, d_.run.executions.size());
+  out_ += paint(style_, Paint::bold, name) + "   " + wrap(text, name.size() + 3, width()) + '\n';
+}
+
+void TextView::notes() {
+  const std::size_t shown = style_.verbosity >= 1 ? d_.notes.size() : std::min(d_.notes.size(), kNotes);
+  for (std::size_t i = 0; i < shown; ++i)
+    out_ += paint(style_, Paint::accent, "note") + ": " + wrap(printable(d_.notes[i]), 6, width()) + '\n';
+  if (shown < d_.notes.size())
+    line(fmt::format("and {} (-v)", plural(static_cast<long long>(d_.notes.size() - shown), "more note")));
+}
+
+void TextView::findings() {
+  std::size_t in_full = 0;
+  std::size_t as_lines = 0;
+  std::size_t left_out = 0;
+  for (const Finding& finding : d_.findings) {
+    const bool all = style_.verbosity >= 1;
+    if (all || (finding.kind != FindingKind::warning && in_full < kFindingsInFull)) {
+      blank();
+      out_ += finding_text(finding, d_, network_, style_);
+      if (finding.kind == FindingKind::bug && (all || in_full < kTables))
+        out_ += neighbours_text(finding, network_, style_);
+      ++in_full;
+    } else if (as_lines < kFindingsAsLines) {
+      if (as_lines == 0) blank();
+      out_ += finding_line(finding, d_, style_);
+      ++as_lines;
+    } else {
+      ++left_out;
+    }
+  }
+  if (left_out > 0) line(fmt::format("and {} (-v)", plural(static_cast<long long>(left_out), "more finding")));
+}
+
+/// The sparkline with a mark below each broken operator that has room for its name.
+void TextView::overview() {
+  std::vector<std::optional<double>> values;
+  std::vector<const OperatorRow*> rows;
+  for (const OperatorRow& row : d_.operators) {
+    if (row.status == OpStatus::set_aside) continue;
+    values.push_back(row.bound_ratio);
+    rows.push_back(&row);
+  }
+  const bool wanted = !is_clean() || style_.verbosity >= 1;
+  const bool any = std::any_of(values.begin(), values.end(), [](const auto& value) { return value.has_value(); });
+  if (!wanted || !any || !style_.unicode || style_.width < kNarrow || values.size() < kSmallestNetwork) return;
+
+  const Sparkline spark = sparkline(values, std::min(kSparklineColumns, width() - 4));
+  blank();
+  line(fmt::format("local error along the network (bound units, log scale from {} to {}, worst of each {})",
+                   figure(spark.low), figure(spark.high),
+                   spark.group == 1 ? "operator" : fmt::format("{} operators", spark.group)));
+  out_ += fmt::format("  {}\n", spark.blocks);
+  std::string marks;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::size_t column = i / spark.group;
+    if (rows[i]->status != OpStatus::broken || column < columns_of(marks)) continue;
+    std::string label = "^ " + shorten(op_title("", rows[i]->name), 24, style_.unicode);
+    if (column + columns_of(label) + 2 > width()) continue;
+    marks += std::string(column - columns_of(marks), ' ') + label + ' ';
+  }
+  if (!marks.empty()) out_ += "  " + marks.substr(0, marks.find_last_not_of(' ') + 1) + '\n';
+}
+
+/// Clean runs: how near the line the worst operator is, and that what remains at the outputs is rounding.
+void TextView::end_to_end() {
+  if (!is_clean()) return;
+  blank();
+  const OperatorRow* worst = nullptr;
+  for (const OperatorRow& row : d_.operators)
+    if (row.bound_ratio && (worst == nullptr || *row.bound_ratio > *worst->bound_ratio)) worst = &row;
+  if (worst != nullptr)
+    line(fmt::format("Every one of {} is within its error bound. The worst, {} (#{}), uses {} of it.",
+                     plural(d_.coverage.ops_judged, "judged operator"), op_title(worst->type, worst->name),
+                     worst->index, figure(*worst->bound_ratio)));
+
+  bool any_difference = false;
+  for (const OperatorRow& row : d_.operators) {
+    for (const std::string& tensor : row.outputs) {
+      const TensorRow* output = network_.compared(tensor);
+      if (output == nullptr || network_.has_consumer(tensor) || output->baseline->max_abs == 0) continue;
+      line(fmt::format("Output {} of `{}` differs from the fp32 baseline by {} of its maximum (max |error| {}).",
+                       tensor, printable(row.name), figure(output->baseline->max_rel),
+                       figure(output->baseline->max_abs)));
+      any_difference = true;
+    }
+  }
+  if (!any_difference) return;
+  line("That is rounding: every operator that was judged is within its own bound.");
+  largest_steps();
+}
+
+/// Where the end-to-end error grows most from an operator's inputs to its output.
+void TextView::largest_steps() {
+  std::vector<std::pair<double, const OperatorRow*>> steps;
+  for (const OperatorRow& row : d_.operators) {
+    if (!row.end_to_end || !std::isfinite(row.end_to_end->max_rel)) continue;
+    const double step = row.end_to_end->max_rel - network_.inherited(row).value_or(0);
+    if (step > 0) steps.emplace_back(step, &row);
+  }
+  std::stable_sort(steps.begin(), steps.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  steps.resize(std::min(steps.size(), kSteps));
+  if (steps.empty()) return;
+  std::vector<std::string> texts;
+  for (const auto& [step, row] : steps)
+    texts.push_back(fmt::format("{} (+{})", op_title(row->type, row->name), figure(step)));
+  line(fmt::format("Largest steps of the end-to-end error: {}.", fmt::join(texts, ", ")));
+}
+
+void TextView::operators() {
+  blank();
+  std::vector<TableRow> rows;
+  for (const OperatorRow& row : d_.operators) {
+    const std::optional<double> end = row.end_to_end ? std::optional(row.end_to_end->max_rel) : std::nullopt;
+    rows.push_back({.cells = {fmt::format("#{}", row.index), printable(row.type), printable(row.name),
+                              units_text(row.bound_ratio), end ? figure(*end) : "-", status_text(row.status)},
+                    .paint = row.status == OpStatus::broken      ? Paint::error
+                             : row.status == OpStatus::set_aside ? Paint::faint
+                                                                 : Paint::none});
+  }
+  const std::vector<TableColumn> columns = {
+      {.title = "#", .right = true},           {.title = "type"},
+      {.title = "operator", .shortens = true}, {.title = "local error", .right = true},
+      {.title = "end to end", .right = true},  {.title = "status"}};
+  out_ += render_table(style_, columns, rows, 0);
+}
+
+void TextView::not_judged() {
+  if (d_.coverage.not_judged.empty()) return;
+  blank();
+  line("Not judged:");
+  for (const NotJudged& row : d_.coverage.not_judged)
+    out_ += "  " +
+            wrap(fmt::format("#{} {}: {}", row.op_index, op_title(row.op_type, row.op), printable(row.reason)), 2,
+                 width()) +
+            '\n';
+}
+
+void TextView::coverage() {
+  blank();
+  std::vector<std::string> parts;
+  const auto add = [&](long long number, std::string_view what) {
+    if (number > 0) parts.push_back(fmt::format("{} {}", number, what));
+  };
+  add(count(OpStatus::broken), "broken");
+  add(count(OpStatus::right), "right");
+  add(count(OpStatus::inherited), "right but fed by a broken one");
+  add(count(OpStatus::consequence), "wrong after a refused node");
+  add(count(OpStatus::not_judged), style_.verbosity >= 1 ? "not judged" : "not judged (-v says why)");
+  add(count(OpStatus::set_aside), "constant or shape only");
+  line(fmt::format("{}: {}", plural(d_.coverage.ops_total, "operator"), fmt::join(parts, ", ")));
+  line(fmt::format("{} of {} dumped operators judged", d_.coverage.ops_judged, d_.coverage.ops_dumped));
+}
+
+void TextView::next_command() {
+  const bool more_to_say = !d_.coverage.not_judged.empty() || !is_clean();
+  if (style_.command.empty() || style_.verbosity >= 1 || !more_to_say) return;
+  out_ += fmt::format("next: {} -v\n", printable(style_.command));
+}
+
+void TextView::verdict() {
+  const Paint color = is_clean()                                                            ? Paint::good
+                      : d_.verdict == Verdict::range || d_.verdict == Verdict::inconclusive ? Paint::warning
+                                                                                            : Paint::error;
+  const std::string name = fmt::format("verdict: {}", name_of(d_.verdict));
+  const std::string time = fmt::format("   {} s", figure(d_.seconds));
+  out_ += paint(style_, color, name) + "   " + wrap(printable(d_.summary) + time, name.size() + 3, width()) + '\n';
+}
+
+}  // namespace
+
+std::string to_text(const Diagnosis& diagnosis, const TextStyle& style) { return TextView(diagnosis, style).render(); }
+
+}  // namespace qnndbg

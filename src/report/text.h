@@ -1,0 +1,15 @@
+// The diagnosis for people: the terminal view.
+#pragma once
+
+#include <string>
+
+#include "diagnose/diagnosis.h"
+#include "report/style.h"
+
+namespace qnndbg {
+
+/// Headline; the findings, each with its place, evidence and what to do; the operators around a culprit; the error
+/// along the network; what was covered; the verdict as the last line. Names of foreign origin are made printable.
+std::string to_text(const Diagnosis& diagnosis, const TextStyle& style);
+
+}  // namespace qnndbg
