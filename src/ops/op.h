@@ -6,9 +6,9 @@
 //
 // Vocabulary
 //   operand    an input of the operator: a device tensor, or a *host value* (a constant, a shape computed on the host)
-//   stage      one QNN node of the operator whose result can be dumped. The last stage of an output is the output itself
-//   reference  what the model means, in fp32 (sums in double or by oneDNN)
-//   magnitude  M_i, the operator's own yardstick for the error of element i, where |y_i| is not enough (bounds.h)
+//   stage      one QNN node of the operator whose result can be dumped. The last stage of an output is the output
+//   itself reference  what the model means, in fp32 (sums in double or by oneDNN) magnitude  M_i, the operator's own
+//   yardstick for the error of element i, where |y_i| is not enough (bounds.h)
 #pragma once
 
 #include <functional>
@@ -28,13 +28,13 @@ namespace qnndbg {
 /// Shape and type of a tensor, logical order.
 struct TensorSpec {
   DType type = DType::f32;
-  Dims dims;
+  Dims dims = {};
 };
 
 /// What is known about an operand before anything runs.
 struct Operand {
-  bool present = false;          // false: omitted optional input (-1 in the model)
-  TensorSpec spec;
+  bool present = false;  // false: omitted optional input (-1 in the model)
+  TensorSpec spec = {};
   Layout layout = Layout::logical;
   const Tensor* host = nullptr;  // its value, when it is a host value
 };
@@ -42,30 +42,30 @@ struct Operand {
 /// What a stage computes from.
 struct RunContext {
   /// The stage's inputs in the order of Stage::inputs; null for an omitted operand. f32 or i32, logical order.
-  std::span<const Tensor* const> inputs;
+  std::span<const Tensor* const> inputs = {};
   /// How the device rounded weights and biases to half; nullopt: leave them in fp32 (baseline).
-  std::optional<HalfRounding> constants;
+  std::optional<HalfRounding> constants = {};
   /// The half of the device, for constants that overflow (half.h).
   HalfKind half = HalfKind::htp;
   bool want_magnitude = false;
 };
 
 struct StageResult {
-  Tensor value;
-  Tensor magnitude;  // M_i >= 0 per element, same dims; empty unless it was wanted and the stage has one
+  Tensor value = {};
+  Tensor magnitude = {};  // M_i >= 0 per element, same dims; empty unless it was wanted and the stage has one
 };
 
 using Compute = std::function<Result<StageResult>(const RunContext&)>;
 
 /// A mistake that would explain a wrong output: replaying it must reproduce the device's tensor within the bound.
 struct Hypothesis {
-  std::string cause;      // id of the table in docs/causes.md
-  std::string parameter;  // e.g. "align_corners of ResizeBilinear"
-  std::string used;       // value that the device would have used
-  std::string meant;      // value that the model gives
-  std::string file;       // file in MNN's tree to open
-  int free_parameters = 0;  // numbers fitted to the device's output; 0 for a pure what-if
-  Compute compute;
+  std::string cause = {};      // id of the table in docs/causes.md
+  std::string parameter = {};  // e.g. "align_corners of ResizeBilinear"
+  std::string used = {};       // value that the device would have used
+  std::string meant = {};      // value that the model gives
+  std::string file = {};       // file in MNN's tree to open
+  int free_parameters = 0;     // numbers fitted to the device's output; 0 for a pure what-if
+  Compute compute = {};
 };
 
 /// What a hypothesis generator may look at: the stage's operands and what the device made of them.
@@ -78,31 +78,32 @@ struct Evidence {
 /// One QNN node (or a run of nodes without a dumped tensor between them).
 struct Stage {
   /// What follows "<node>_" in the dumped name; empty when the stage's result is operator output `output`.
-  std::string name;
+  std::string name = {};
   int output = 0;
   /// Appended to the operator's node name to give the QNN node's ("_conv"); empty for the plain name.
-  std::string node_suffix;
+  std::string node_suffix = {};
   /// QNN operation ("Conv2d"); with the parameters it is the plain data that src/qnn builds nodes from.
-  std::string qnn_type;
+  std::string qnn_type = {};
   /// Where the inputs come from: k >= 0 is operand k, -1 - j is the result of stage j of the same list.
-  std::vector<int> inputs;
+  std::vector<int> inputs = {};
   /// Key of the error bound in data/bounds.json ("Convolution", "UnaryOp.GELU", "exact").
-  std::string bound;
+  std::string bound = {};
   /// Layout in which the device stores a named stage (outputs follow their tensor).
   Layout layout = Layout::logical;
-  Compute compute;
-  /// Exact value (double) of one element, where fp32 accumulation could blur the comparison; may be empty.
-  std::function<double(const RunContext&, std::int64_t element)> exact;
+  Compute compute = {};
+  /// Makes an evaluator of single elements in double, for stages whose fp32 accumulation could blur the comparison; may
+  /// be empty. The evaluator refers to the context's inputs.
+  std::function<Result<std::function<double(std::int64_t element)>>(const RunContext&)> exact = {};
   /// Mistakes worth trying when the stage is broken, cheapest and most specific first; may be empty.
-  std::function<std::vector<Hypothesis>(const Evidence&)> hypotheses;
+  std::function<std::vector<Hypothesis>(const Evidence&)> hypotheses = {};
 };
 
 /// What lower() may look at.
 struct LowerContext {
-  std::span<const Operand> inputs;
-  std::span<const Operand> outputs;  // spec and layout; host is null
+  std::span<const Operand> inputs = {};
+  std::span<const Operand> outputs = {};  // spec and layout; host is null
   /// True when the dump holds "<node>_<stage>"; the whole-operator reference is lowered with a function that says no.
-  std::function<bool(std::string_view stage)> dumped;
+  std::function<bool(std::string_view stage)> dumped = {};
 };
 
 class Op {
@@ -116,7 +117,8 @@ class Op {
   /// The stages in execution order, every output included. Called after infer() succeeded on the same operands.
   virtual Result<std::vector<Stage>> lower(const LowerContext& context) const = 0;
 
-  /// True for operands that configure the operator (shape, scales, axes, permutation) and never reach the device as data.
+  /// True for operands that configure the operator (shape, scales, axes, permutation) and never reach the device as
+  /// data.
   virtual bool is_parameter(int /*input*/) const { return false; }
 
   /// True for operators that MNN evaluates while it shapes the graph, whatever feeds them (Const, Shape, Rank, Size).

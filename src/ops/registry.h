@@ -15,7 +15,8 @@ struct RegisterOp {
   RegisterOp(std::string_view type_name, OpFactory factory);
 };
 
-/// Builds the Op of a model's operator. Errors: type not implemented (the message says so), parameters missing or absurd.
+/// Builds the Op of a model's operator. Errors: type not implemented (the message says so), parameters missing or
+/// absurd.
 Result<std::unique_ptr<Op>> make_op(const Model& model, const OpNode& node);
 
 /// Registered type names, sorted.

@@ -1,0 +1,285 @@
+// BinaryOp: arithmetic and comparisons with NumPy broadcasting, and an optional fused ReLU.
+#include <cmath>
+#include <limits>
+
+#include "graph/mnn_wire.h"
+#include "ops/registry.h"
+#include "ops/support/broadcast.h"
+#include "ops/support/data_movement.h"
+#include "ops/support/elementwise.h"
+#include "ops/support/host_values.h"
+#include "ops/support/layouts.h"
+
+namespace qnndbg {
+namespace {
+
+constexpr const char* kMnnFile = "source/backend/qnn/execution/QNNBinary.cpp";
+
+/// What the backend builds for one operation; qnn_type is empty where it refuses the operation.
+struct Kind {
+  const char* qnn_type = "";
+  const char* bound = "unmeasured";
+  bool comparison = false;
+};
+
+Result<Kind> kind_of(wire::Bin op) {
+  switch (op) {
+    case wire::Bin_ADD: return Kind{"ElementWiseAdd", "ElementWiseAdd"};
+    case wire::Bin_SUB: return Kind{"ElementWiseSubtract", "ElementWiseSubtract"};
+    case wire::Bin_MUL: return Kind{"ElementWiseMultiply", "ElementWiseMultiply"};
+    case wire::Bin_DIV:
+    case wire::Bin_REALDIV: return Kind{"ElementWiseDivide", "ElementWiseDivide"};
+    case wire::Bin_POW: return Kind{"ElementWisePower"};
+    case wire::Bin_MIN_TEMP:
+    case wire::Bin_MINIMUM: return Kind{"ElementWiseMinimum", "exact"};
+    case wire::Bin_MAX_TEMP:
+    case wire::Bin_MAXIMUM: return Kind{"ElementWiseMaximum", "exact"};
+    case wire::Bin_GREATER: return Kind{"ElementWiseGreater", "exact", true};
+    case wire::Bin_GREATER_EQUAL: return Kind{"ElementWiseGreaterEqual", "exact", true};
+    case wire::Bin_LESS: return Kind{"ElementWiseLess", "exact", true};
+    case wire::Bin_LESS_EQUAL: return Kind{"ElementWiseLessEqual", "exact", true};
+    case wire::Bin_EQUAL: return Kind{"ElementWiseEqual", "exact", true};
+    case wire::Bin_NOTEQUAL: return Kind{"ElementWiseNotEqual", "exact", true};
+    case wire::Bin_FLOORDIV: return Kind{"ElementWiseFloorDiv"};
+    case wire::Bin_FLOORMOD: return Kind{"ElementWiseFmod"};
+    case wire::Bin_MOD: return Kind{"ElementWiseMod"};
+    case wire::Bin_LOGICALOR: return Kind{"ElementWiseOr", "exact", true};
+    case wire::Bin_SquaredDifference:
+    case wire::Bin_ATAN2:
+    case wire::Bin_MUL_SILU: return Kind{};
+    default: return fail("binary operation {} is not implemented", static_cast<int>(op));
+  }
+}
+
+float apply_float(wire::Bin op, float x, float y) {
+  switch (op) {
+    case wire::Bin_ADD: return x + y;
+    case wire::Bin_SUB: return x - y;
+    case wire::Bin_MUL: return x * y;
+    case wire::Bin_DIV:
+    case wire::Bin_REALDIV: return x / y;
+    case wire::Bin_POW: return std::pow(x, y);
+    case wire::Bin_MIN_TEMP:
+    case wire::Bin_MINIMUM: return std::min(x, y);
+    case wire::Bin_MAX_TEMP:
+    case wire::Bin_MAXIMUM: return std::max(x, y);
+    case wire::Bin_FLOORDIV: return static_cast<float>(std::floor(static_cast<double>(x) / y));
+    case wire::Bin_FLOORMOD: return x - std::floor(x / y) * y;
+    case wire::Bin_MOD: return std::fmod(x, y);
+    case wire::Bin_SquaredDifference: return (x - y) * (x - y);
+    case wire::Bin_ATAN2: return std::atan2(x, y);
+    case wire::Bin_MUL_SILU: return x * y / (1.0F + std::exp(-y));
+    default: return 0;
+  }
+}
+
+template <class T>
+std::int32_t compare(wire::Bin op, T x, T y) {
+  switch (op) {
+    case wire::Bin_GREATER: return x > y;
+    case wire::Bin_GREATER_EQUAL: return x >= y;
+    case wire::Bin_LESS: return x < y;
+    case wire::Bin_LESS_EQUAL: return x <= y;
+    case wire::Bin_EQUAL: return x == y;
+    case wire::Bin_NOTEQUAL: return x != y;
+    case wire::Bin_LOGICALOR: return x != 0 || y != 0;
+    default: return 0;
+  }
+}
+
+/// Integer arithmetic as MNN's CPU does it: wraps, C division for REALDIV, remainders as its source reads.
+Result<std::int32_t> apply_integer(wire::Bin op, std::int32_t x, std::int32_t y) {
+  const std::int64_t a = x;
+  const std::int64_t b = y;
+  const auto floor_div = [&] { return a / b - ((a % b != 0 && (a % b < 0) != (b < 0)) ? 1 : 0); };
+  switch (op) {
+    case wire::Bin_ADD: return static_cast<std::int32_t>(static_cast<std::uint32_t>(a + b));
+    case wire::Bin_SUB: return static_cast<std::int32_t>(static_cast<std::uint32_t>(a - b));
+    case wire::Bin_MUL: return static_cast<std::int32_t>(static_cast<std::uint32_t>(a * b));
+    case wire::Bin_MIN_TEMP:
+    case wire::Bin_MINIMUM: return std::min(x, y);
+    case wire::Bin_MAX_TEMP:
+    case wire::Bin_MAXIMUM: return std::max(x, y);
+    case wire::Bin_SquaredDifference: return static_cast<std::int32_t>(static_cast<std::uint32_t>((a - b) * (a - b)));
+    case wire::Bin_POW:
+      return static_cast<std::int32_t>(
+          std::clamp(std::pow(static_cast<double>(a), static_cast<double>(b)), -2147483648.0, 2147483647.0));
+    default: break;
+  }
+  if (op != wire::Bin_REALDIV && op != wire::Bin_FLOORDIV && op != wire::Bin_FLOORMOD && op != wire::Bin_MOD) {
+    return fail("integer data is not implemented for this operation");
+  }
+  if (b == 0) return fail("integer division by zero");
+  switch (op) {
+    case wire::Bin_REALDIV: return static_cast<std::int32_t>(a / b);
+    case wire::Bin_FLOORDIV: return static_cast<std::int32_t>(floor_div());
+    case wire::Bin_FLOORMOD: return static_cast<std::int32_t>(a % b);
+    default: return static_cast<std::int32_t>(a - floor_div() * b);
+  }
+}
+
+class BinaryOp final : public Op {
+ public:
+  BinaryOp(wire::Bin op, Kind kind, bool relu) : op_(op), kind_(kind), relu_(relu) {}
+
+  Result<std::vector<TensorSpec>> infer(std::span<const Operand> inputs) const override {
+    auto a = require_operand(inputs, 0);
+    if (!a) return fail(a.error());
+    auto b = require_operand(inputs, 1);
+    if (!b) return fail(b.error());
+    auto dims = broadcast_dims(a->dims, b->dims);
+    if (!dims) return fail(dims.error());
+    auto count = check_dims(*dims);
+    if (!count) return fail(count.error());
+    const bool integer = a->type == DType::i32 && b->type == DType::i32;
+    return std::vector<TensorSpec>{{kind_.comparison || integer ? DType::i32 : DType::f32, std::move(*dims)}};
+  }
+
+  Result<std::vector<Stage>> lower(const LowerContext& context) const override {
+    const Dims& out = context.outputs[0].spec.dims;
+    std::vector<Stage> stages;
+    std::vector<int> from{0, 1};
+    // The backend brings a scalar to the full shape by Reshape and Tile, a vector by Reshape and Transpose.
+    if (context.dumped("stage_0") && context.dumped("stage_1")) {
+      const int small = context.inputs[0].spec.dims.empty() ? 0 : 1;
+      const Layout layout = context.outputs[0].layout;
+      Stage ones = reshape_stage("Reshape", Dims(out.size(), 1));
+      ones.name = "stage_0";
+      ones.node_suffix = "_Reshape";
+      ones.inputs = {small};
+      ones.layout = layout;
+      stages.push_back(std::move(ones));
+      stages.push_back({.name = "stage_1",
+                        .node_suffix = "_Tile",
+                        .qnn_type = "Tile",
+                        .inputs = {-1},
+                        .bound = "exact",
+                        .layout = layout,
+                        .compute = [out](const RunContext& run) -> Result<StageResult> {
+                          StageResult result{.value = Tensor::f32(out)};
+                          if (run.inputs[0]->type() != DType::f32)
+                            return fail("integer scalar operand is not implemented");
+                          std::fill(result.value.f32().begin(), result.value.f32().end(), run.inputs[0]->f32()[0]);
+                          return result;
+                        }});
+      from[static_cast<std::size_t>(small)] = -2;
+    } else if (context.dumped("stage_reshape") && context.dumped("stage_perm")) {
+      const int small = context.inputs[0].spec.dims.size() < context.inputs[1].spec.dims.size() ? 0 : 1;
+      Dims padded(out.size(), 1);
+      const Dims& own = context.inputs[static_cast<std::size_t>(small)].spec.dims;
+      std::copy(own.begin(), own.end(), padded.end() - static_cast<std::ptrdiff_t>(own.size()));
+      Stage reshape = reshape_stage("Reshape", padded);
+      reshape.name = "stage_reshape";
+      reshape.node_suffix = "_Reshape";
+      reshape.inputs = {small};
+      reshape.layout = context.inputs[static_cast<std::size_t>(small)].layout;
+      stages.push_back(std::move(reshape));
+      Stage permuted = reshape_stage("Transpose", padded);
+      permuted.name = "stage_perm";
+      permuted.node_suffix = "_Permute";
+      permuted.inputs = {-1};
+      permuted.layout = context.outputs[0].layout;
+      stages.push_back(std::move(permuted));
+      from[static_cast<std::size_t>(small)] = -2;
+    }
+    stages.push_back(main_stage(out, std::move(from)));
+    return stages;
+  }
+
+  Layout output_layout(std::span<const Operand> inputs) const override { return follow_majority(inputs); }
+
+ private:
+  Stage main_stage(const Dims& out, std::vector<int> from) const {
+    Stage stage{.qnn_type = kind_.qnn_type, .inputs = std::move(from), .bound = kind_.bound};
+    stage.compute = [this, out](const RunContext& run) { return compute(run, out, relu_); };
+    if (relu_) {
+      stage.hypotheses = [this, out](const Evidence&) {
+        return std::vector<Hypothesis>{
+            {.cause = "activation_dropped",
+             .parameter = "activationType",
+             .used = "none",
+             .meant = "ReLU",
+             .file = kMnnFile,
+             .compute = [this, out](const RunContext& run) { return compute(run, out, false); }}};
+      };
+    }
+    return stage;
+  }
+
+  Result<StageResult> compute(const RunContext& run, const Dims& out, bool relu) const {
+    const Tensor& a = *run.inputs[0];
+    const Tensor& b = *run.inputs[1];
+    if (a.type() == DType::i32 && b.type() == DType::i32) return compute_integer(a, b, out);
+    const Tensor a_float = as_float(a);
+    const Tensor b_float = as_float(b);
+    const Tensor& x = a.type() == DType::f32 ? a : a_float;
+    const Tensor& y = b.type() == DType::f32 ? b : b_float;
+    if (kind_.comparison) {
+      StageResult result{.value = Tensor::i32(out)};
+      broadcast_apply<float, float, std::int32_t>(x.f32(), x.dims(), y.f32(), y.dims(), result.value.i32(), out,
+                                                  [op = op_](float p, float q) { return compare(op, p, q); });
+      return result;
+    }
+    StageResult result{.value = Tensor::f32(out)};
+    const auto with = [&](auto f) {
+      if (relu) {
+        broadcast_apply<float, float, float>(x.f32(), x.dims(), y.f32(), y.dims(), result.value.f32(), out,
+                                             [f](float p, float q) { return std::max(0.0F, f(p, q)); });
+      } else {
+        broadcast_apply<float, float, float>(x.f32(), x.dims(), y.f32(), y.dims(), result.value.f32(), out, f);
+      }
+    };
+    // The three common ones get loops of their own that vectorize.
+    switch (op_) {
+      case wire::Bin_ADD: with([](float p, float q) { return p + q; }); break;
+      case wire::Bin_SUB: with([](float p, float q) { return p - q; }); break;
+      case wire::Bin_MUL: with([](float p, float q) { return p * q; }); break;
+      default: with([op = op_](float p, float q) { return apply_float(op, p, q); });
+    }
+    return result;
+  }
+
+  Result<StageResult> compute_integer(const Tensor& a, const Tensor& b, const Dims& out) const {
+    StageResult result{.value = Tensor::i32(out)};
+    std::optional<Error> error;
+    broadcast_apply<std::int32_t, std::int32_t, std::int32_t>(a.i32(), a.dims(), b.i32(), b.dims(), result.value.i32(),
+                                                              out, [&](std::int32_t p, std::int32_t q) -> std::int32_t {
+                                                                if (kind_.comparison) return compare(op_, p, q);
+                                                                auto value = apply_integer(op_, p, q);
+                                                                if (!value) {
+                                                                  error = value.error();
+                                                                  return 0;
+                                                                }
+                                                                return relu_ ? std::max(0, *value) : *value;
+                                                              });
+    if (error) return fail(*error);
+    return result;
+  }
+
+  static Tensor as_float(const Tensor& t) {
+    if (t.type() == DType::f32) return {};
+    Tensor out = Tensor::f32(t.dims());
+    std::copy(t.i32().begin(), t.i32().end(), out.f32().begin());
+    return out;
+  }
+
+  wire::Bin op_;
+  Kind kind_;
+  bool relu_;
+};
+
+Result<std::unique_ptr<Op>> make(const Model& model, const OpNode& node) {
+  const wire::BinaryOp* main = model.wire_op(node.index).main_as_BinaryOp();
+  if (main == nullptr) return fail("its BinaryOp parameters are missing");
+  auto kind = kind_of(main->opType());
+  if (!kind) return fail(kind.error());
+  if (main->activationType() != 0 && main->activationType() != 1) {
+    return fail("fused activation {} is not known", main->activationType());
+  }
+  return std::make_unique<BinaryOp>(main->opType(), *kind, main->activationType() == 1);
+}
+
+const RegisterOp kRegister{"BinaryOp", make};
+
+}  // namespace
+}  // namespace qnndbg

@@ -1,0 +1,89 @@
+// GatherV2: out = x[:axis] + indices.shape + x[axis+1:]; the axis is a parameter or the third operand.
+#include "graph/mnn_wire.h"
+#include "ops/registry.h"
+#include "ops/support/axis_swap.h"
+#include "ops/support/host_values.h"
+
+namespace qnndbg {
+namespace {
+
+class GatherV2 final : public Op {
+ public:
+  explicit GatherV2(std::optional<int> axis) : axis_(axis) {}
+
+  bool is_parameter(int input) const override { return input == 2; }
+
+  Result<std::vector<TensorSpec>> infer(std::span<const Operand> inputs) const override {
+    auto x = require_operand(inputs, 0, 1);
+    if (!x) return fail(x.error());
+    auto indices = require_operand(inputs, 1);
+    if (!indices) return fail(indices.error());
+    if (indices->type != DType::i32) return fail("indices that are not integers");
+    auto axis = axis_for(inputs);
+    if (!axis) return fail(axis.error());
+    Dims out(x->dims.begin(), x->dims.begin() + *axis);
+    out.insert(out.end(), indices->dims.begin(), indices->dims.end());
+    out.insert(out.end(), x->dims.begin() + *axis + 1, x->dims.end());
+    auto count = check_dims(out);
+    if (!count) return fail(count.error());
+    return std::vector<TensorSpec>{{x->type, std::move(out)}};
+  }
+
+  Result<std::vector<Stage>> lower(const LowerContext& context) const override {
+    auto axis = axis_for(context.inputs);
+    if (!axis) return fail(axis.error());
+    return std::vector<Stage>{
+        {.node_suffix = "_Gather",
+         .qnn_type = "Gather",
+         .inputs = {0, 1},
+         .bound = "exact",
+         .compute = [axis_ = *axis, out = context.outputs[0].spec.dims](const RunContext& run) -> Result<StageResult> {
+           const Tensor& x = *run.inputs[0];
+           const Tensor& indices = *run.inputs[1];
+           if (indices.type() != DType::i32) return fail("indices that are not integers");
+           const AxisView view = view_axis(x.dims(), axis_);
+           StageResult result{.value = Tensor(x.type(), out)};
+           std::size_t to = 0;
+           for (std::int64_t o = 0; o < view.outer; ++o) {
+             for (std::int32_t raw : indices.i32()) {
+               const std::int64_t index = raw < 0 ? raw + view.extent : raw;
+               if (index < 0 || index >= view.extent) return fail("index {} on an axis of {}", raw, view.extent);
+               const auto from = static_cast<std::size_t>((o * view.extent + index) * view.inner);
+               for (std::size_t i = 0; i < static_cast<std::size_t>(view.inner); ++i, ++to) {
+                 if (x.type() == DType::f32) {
+                   result.value.f32()[to] = x.f32()[from + i];
+                 } else {
+                   result.value.i32()[to] = x.i32()[from + i];
+                 }
+               }
+             }
+           }
+           return result;
+         }}};
+  }
+
+ private:
+  Result<int> axis_for(std::span<const Operand> inputs) const {
+    std::int64_t axis = axis_.value_or(0);
+    if (!axis_ && has_operand(inputs, 2)) {
+      auto given = host_integers(inputs, 2, "axis");
+      if (!given) return fail(given.error());
+      if (given->size() != 1) return fail("{} axes", given->size());
+      axis = given->front();
+    }
+    return normalize_axis(axis, static_cast<int>(inputs[0].spec.dims.size()));
+  }
+
+  std::optional<int> axis_;
+};
+
+Result<std::unique_ptr<Op>> make(const Model& model, const OpNode& node) {
+  std::optional<int> axis;
+  if (const wire::Axis* main = model.wire_op(node.index).main_as_Axis()) axis = main->axis();
+  return std::make_unique<GatherV2>(axis);
+}
+
+const RegisterOp kRegister{"GatherV2", make};
+
+}  // namespace
+}  // namespace qnndbg

@@ -1,0 +1,41 @@
+// ReLU: x >= 0 ? x : slope * x. QNN: Relu, or Prelu with one coefficient when the slope is not 0.
+#include <string>
+
+#include "graph/mnn_wire.h"
+#include "ops/registry.h"
+#include "ops/support/elementwise.h"
+
+namespace qnndbg {
+namespace {
+
+class Relu final : public ElementwiseOp {
+ public:
+  explicit Relu(float slope) : slope_(slope) {}
+
+ protected:
+  Result<Stage> stage() const override {
+    if (slope_ == 0) {
+      return unary_stage("Relu", "exact", [](float x) { return x < 0 ? 0.0F : x; });
+    }
+    Stage leaky = unary_stage("Prelu", "Prelu", [](float x) { return x; });
+    leaky.compute = [slope = slope_](const RunContext& run) -> Result<StageResult> {
+      float s = slope;  // a static tensor of the node, so rounded like a weight
+      if (run.constants) round_to_half({&s, 1}, *run.constants, run.half);
+      return StageResult{.value = map_elements(*run.inputs[0], [s](float x) { return x < 0 ? s * x : x; })};
+    };
+    return leaky;
+  }
+
+ private:
+  float slope_;
+};
+
+Result<std::unique_ptr<Op>> make(const Model& model, const OpNode& node) {
+  const wire::Relu* main = model.wire_op(node.index).main_as_Relu();
+  return std::make_unique<Relu>(main == nullptr ? 0.0F : main->slope());
+}
+
+const RegisterOp kRegister{"ReLU", make};
+
+}  // namespace
+}  // namespace qnndbg

@@ -1,0 +1,36 @@
+// ReLU6: min(max(x, minValue), maxValue). QNN: ReluMinMax.
+#include <algorithm>
+
+#include "graph/mnn_wire.h"
+#include "ops/registry.h"
+#include "ops/support/elementwise.h"
+
+namespace qnndbg {
+namespace {
+
+class Relu6 final : public ElementwiseOp {
+ public:
+  Relu6(float low, float high) : low_(low), high_(high) {}
+
+ protected:
+  Result<Stage> stage() const override {
+    // The limits are float parameters of the node, but its output is half: a limit between two halves is rounded.
+    return unary_stage("ReluMinMax", "ReluMinMax",
+                       [low = low_, high = high_](float x) { return std::min(std::max(x, low), high); });
+  }
+
+ private:
+  float low_;
+  float high_;
+};
+
+Result<std::unique_ptr<Op>> make(const Model& model, const OpNode& node) {
+  const wire::Relu6* main = model.wire_op(node.index).main_as_Relu6();
+  if (main == nullptr) return std::make_unique<Relu6>(0.0F, 6.0F);
+  return std::make_unique<Relu6>(main->minValue(), main->maxValue());
+}
+
+const RegisterOp kRegister{"ReLU6", make};
+
+}  // namespace
+}  // namespace qnndbg

@@ -1,0 +1,62 @@
+// Squeeze: removes the listed axes of extent 1, or all of them.
+#include <algorithm>
+
+#include "graph/mnn_wire.h"
+#include "ops/registry.h"
+#include "ops/support/data_movement.h"
+#include "ops/support/host_values.h"
+#include "ops/support/layouts.h"
+
+namespace qnndbg {
+namespace {
+
+class Squeeze final : public Op {
+ public:
+  explicit Squeeze(std::vector<std::int64_t> axes) : axes_(std::move(axes)) {}
+
+  bool is_parameter(int input) const override { return input == 1; }
+
+  Result<std::vector<TensorSpec>> infer(std::span<const Operand> inputs) const override {
+    auto x = require_operand(inputs, 0);
+    if (!x) return fail(x.error());
+    std::vector<std::int64_t> listed = axes_;
+    if (listed.empty() && has_operand(inputs, 1)) {
+      auto given = host_integers(inputs, 1, "axes");
+      if (!given) return fail(given.error());
+      listed = std::move(*given);
+    }
+    const int rank = static_cast<int>(x->dims.size());
+    std::vector<bool> drop(x->dims.size(), false);
+    for (std::int64_t axis : listed) {
+      auto normal = normalize_axis(axis, rank);
+      if (!normal) return fail(normal.error());
+      if (x->dims[static_cast<std::size_t>(*normal)] != 1)
+        return fail("axis {} of {} is not 1", axis, to_string(x->dims));
+      drop[static_cast<std::size_t>(*normal)] = true;
+    }
+    Dims out;
+    for (std::size_t k = 0; k < x->dims.size(); ++k) {
+      if (!(listed.empty() ? x->dims[k] == 1 : drop[k])) out.push_back(x->dims[k]);
+    }
+    return std::vector<TensorSpec>{{x->type, std::move(out)}};
+  }
+
+  Result<std::vector<Stage>> lower(const LowerContext& context) const override {
+    return reshape_family_stages(context);
+  }
+
+  Layout output_layout(std::span<const Operand> inputs) const override { return follow_first(inputs); }
+
+ private:
+  std::vector<std::int64_t> axes_;
+};
+
+Result<std::unique_ptr<Op>> make(const Model& model, const OpNode& node) {
+  const wire::SqueezeParam* main = model.wire_op(node.index).main_as_SqueezeParam();
+  return std::make_unique<Squeeze>(main == nullptr ? std::vector<std::int64_t>{} : ints_of(main->squeezeDims()));
+}
+
+const RegisterOp kRegister{"Squeeze", make};
+
+}  // namespace
+}  // namespace qnndbg

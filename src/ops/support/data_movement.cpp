@@ -1,0 +1,115 @@
+#include "ops/support/data_movement.h"
+
+#include <cstring>
+
+#include "ops/support/host_values.h"
+
+namespace qnndbg {
+namespace {
+
+template <class T>
+void permute_elements(std::span<const T> in, const Dims& out_dims, const Dims& in_strides_permuted, std::span<T> out) {
+  const int rank = static_cast<int>(out_dims.size());
+  if (out.empty()) return;
+  if (rank == 0) {
+    out[0] = in[0];
+    return;
+  }
+  const std::int64_t inner = out_dims[static_cast<std::size_t>(rank - 1)];
+  const std::int64_t inner_stride = in_strides_permuted[static_cast<std::size_t>(rank - 1)];
+  std::vector<std::int64_t> index(static_cast<std::size_t>(rank), 0);
+  std::int64_t base = 0;
+  for (std::size_t at = 0; at < out.size(); at += static_cast<std::size_t>(inner)) {
+    for (std::int64_t i = 0; i < inner; ++i)
+      out[at + static_cast<std::size_t>(i)] = in[static_cast<std::size_t>(base + i * inner_stride)];
+    for (int axis = rank - 2; axis >= 0; --axis) {
+      const auto a = static_cast<std::size_t>(axis);
+      base += in_strides_permuted[a];
+      if (++index[a] < out_dims[a]) break;
+      base -= in_strides_permuted[a] * out_dims[a];
+      index[a] = 0;
+    }
+  }
+}
+
+}  // namespace
+
+Tensor permute(const Tensor& in, const std::vector<int>& permutation) {
+  const Dims in_strides = strides_of(in.dims());
+  Dims dims;
+  Dims strides;
+  for (int axis : permutation) {
+    dims.push_back(in.dims()[static_cast<std::size_t>(axis)]);
+    strides.push_back(in_strides[static_cast<std::size_t>(axis)]);
+  }
+  Tensor out(in.type(), dims);
+  if (in.type() == DType::f32) {
+    permute_elements<float>(in.f32(), dims, strides, out.f32());
+  } else {
+    permute_elements<std::int32_t>(in.i32(), dims, strides, out.i32());
+  }
+  return out;
+}
+
+Tensor reshaped(const Tensor& in, Dims dims) {
+  Tensor out = in.clone();
+  out.reshape(std::move(dims));
+  return out;
+}
+
+Stage reshape_stage(std::string qnn_type, const Dims& output_dims) {
+  return {.qnn_type = std::move(qnn_type),
+          .inputs = {0},
+          .bound = "exact",
+          .compute = [output_dims](const RunContext& run) -> Result<StageResult> {
+            if (run.inputs[0]->size() != element_count(output_dims)) {
+              return fail("{} elements cannot become {}", run.inputs[0]->size(), to_string(output_dims));
+            }
+            return StageResult{.value = reshaped(*run.inputs[0], output_dims)};
+          }};
+}
+
+std::vector<Stage> reshape_family_stages(const LowerContext& context) {
+  const Dims& in = context.inputs[0].spec.dims;
+  const Dims& out = context.outputs[0].spec.dims;
+  std::vector<Stage> stages;
+  int from = 0;
+  // Both helper tensors hold the data in logical order, so for the reference they are copies.
+  if (context.dumped("permute_input")) {
+    Stage stage = reshape_stage("Transpose", in);
+    stage.name = "permute_input";
+    stage.node_suffix = "_input_transpose";
+    stages.push_back(std::move(stage));
+    from = -1;
+  }
+  if (context.dumped("permute_output")) {
+    Stage stage = reshape_stage("Reshape", out);
+    stage.name = "permute_output";
+    stage.inputs = {from};
+    stages.push_back(std::move(stage));
+    from = -static_cast<int>(stages.size());
+  }
+  Stage last = reshape_stage(context.dumped("permute_output") ? "Transpose" : "Reshape", out);
+  last.node_suffix = context.dumped("permute_output") ? "_output_transpose" : stages.empty() ? "_Reshape" : "";
+  last.inputs = {from};
+  stages.push_back(std::move(last));
+  return stages;
+}
+
+Result<std::vector<int>> check_permutation(const std::vector<std::int64_t>& permutation, int rank) {
+  if (static_cast<int>(permutation.size()) != rank) {
+    return fail("a permutation of {} axes for a tensor of rank {}", permutation.size(), rank);
+  }
+  std::vector<bool> seen(static_cast<std::size_t>(rank), false);
+  std::vector<int> out;
+  for (std::int64_t axis : permutation) {
+    auto normal = normalize_axis(axis, rank);
+    if (!normal) return fail(normal.error());
+    if (seen[static_cast<std::size_t>(*normal)]) return fail("axis {} stands twice in the permutation", axis);
+    seen[static_cast<std::size_t>(*normal)] = true;
+    out.push_back(*normal);
+  }
+  return out;
+}
+
+}  // namespace qnndbg

@@ -1,0 +1,29 @@
+// 2-D pooling windows on logical NCHW data.
+#pragma once
+
+#include <cstdint>
+
+#include "tensor/tensor.h"
+
+namespace qnndbg {
+
+enum class PoolKind : std::uint8_t { max, average };
+
+/// Which cells the divisor of an average counts.
+enum class PoolCount : std::uint8_t {
+  inside,       // cells inside the input
+  with_padding  // cells up to the end padding too; what a ceil-mode window sticks out beyond that is not counted
+};
+
+struct PoolGeometry {
+  std::int64_t kernel_h = 1, kernel_w = 1;
+  std::int64_t stride_h = 1, stride_w = 1;
+  std::int64_t pad_top = 0, pad_left = 0, pad_bottom = 0, pad_right = 0;
+};
+
+/// Max: the window clipped to the input, padding never wins. Average: sums in double. `absolute` averages |x|, the
+/// magnitude of the average's error bound. A window wholly outside the input gives 0.
+Tensor pool(const Tensor& x, PoolKind kind, PoolCount count, const PoolGeometry& geometry, const Dims& out,
+            bool absolute = false);
+
+}  // namespace qnndbg
