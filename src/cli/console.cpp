@@ -10,7 +10,8 @@ Console::Console(ColorChoice choice) { style_.color = use_color(choice, STDERR_F
 
 void Console::print(Paint paint, std::string_view level, std::string_view message) const {
   // A failure to write here has nowhere to be reported.
-  fmt::print(stderr, "qnn-debug: {} {}\n", qnndbg::paint(style_, paint, fmt::format("{}:", level)), printable(message));
+  fmt::print(stderr, "qnn-debug: {} {}\n", qnndbg::paint(style_, paint, fmt::format("{}:", level)),
+             terminal_safe(message));
 }
 
 void Console::help(std::string_view text) const { fmt::print(stderr, "{}", text); }

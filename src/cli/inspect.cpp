@@ -88,7 +88,7 @@ int run(const Arguments& arguments, const Session& session) {
 void add_inspect(CLI::App& program, Session& session) {
   CLI::App* command = program.add_subcommand("inspect", "List the operators and tensors of a model");
   auto arguments = std::make_shared<Arguments>();
-  command->add_option("model", arguments->files.model, "The .mnn model")->type_name(kFileType)->required();
+  command->add_option("MODEL", arguments->files.model, "The .mnn model")->type_name(kFileType)->required();
   add_weights(*command, arguments->files);
   add_inputs(*command, arguments->files);
   add_choice(*command, "-f,--format", arguments->format, {"table", "json"}, "What to print: for people, or a document");

@@ -34,7 +34,7 @@ void Progress::draw(int done, int total, std::string_view op) {
   const int columns = terminal_columns(STDERR_FILENO);
   // The last column stays free: a full line would wrap on some terminals and could not be rewritten.
   const int room = (columns > 0 ? columns : 80) - static_cast<int>(count.size()) - 1;
-  const std::string name = shorten(printable(op), static_cast<std::size_t>(std::max(room, 0)), /*unicode=*/false);
+  const std::string name = shorten(terminal_safe(op), static_cast<std::size_t>(std::max(room, 0)), /*unicode=*/false);
   fmt::print(stderr, "\r{}{}\x1b[K", count, name);
   std::fflush(stderr);
   drawn_ = true;

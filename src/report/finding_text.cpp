@@ -17,7 +17,7 @@ constexpr std::size_t kMostConsumers = 2;
 bool is_warning(const Finding& finding) { return finding.kind == FindingKind::warning; }
 
 std::string head(const Finding& finding, const TextStyle& style) {
-  const std::string level = fmt::format("{}[{}]", is_warning(finding) ? "warning" : "error", printable(finding.id));
+  const std::string level = fmt::format("{}[{}]", is_warning(finding) ? "warning" : "error", terminal_safe(finding.id));
   return paint(style, is_warning(finding) ? Paint::warning : Paint::error, level) + ": ";
 }
 
@@ -30,15 +30,15 @@ std::string place(const Finding& finding, const Diagnosis& diagnosis) {
   std::vector<std::string> parts;
   if (finding.op_index >= 0)
     parts.push_back(fmt::format("operator #{} of {}", finding.op_index, operator_count(diagnosis)));
-  if (!finding.node.empty()) parts.push_back(fmt::format("QNN node `{}`", printable(finding.node)));
+  if (!finding.node.empty()) parts.push_back(fmt::format("QNN node `{}`", terminal_safe(finding.node)));
   const std::string& tensor = finding.dump_tensor.empty() ? finding.tensor : finding.dump_tensor;
-  if (!tensor.empty()) parts.push_back(fmt::format("tensor {}", printable(tensor)));
+  if (!tensor.empty()) parts.push_back(fmt::format("tensor {}", terminal_safe(tensor)));
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
 /// "  NHWC 1x32x32x24 (logical 1x24x32x32)"
 std::string shape_of(const TensorRow& row) {
-  std::string text = fmt::format("  {} {}", printable(row.layout), to_string(row.device_dims));
+  std::string text = fmt::format("  {} {}", terminal_safe(row.layout), to_string(row.device_dims));
   if (row.dims != row.device_dims) text += fmt::format(" (logical {})", to_string(row.dims));
   return text;
 }
@@ -86,7 +86,7 @@ struct FigureRow {
 FigureRow output_row(const Finding& finding, const Network& network) {
   FigureRow row;
   row.label = "output";
-  row.tensor = printable(finding.dump_tensor.empty() ? finding.tensor : finding.dump_tensor);
+  row.tensor = terminal_safe(finding.dump_tensor.empty() ? finding.tensor : finding.dump_tensor);
   const ErrorFigure& error = *finding.local_error;
   row.units = figure_or_dash(error.bound_ratio);
   row.remark = fmt::format("max |error| {} = {} of max |reference|", figure(error.max_abs), figure(error.max_rel));
@@ -104,7 +104,7 @@ std::vector<FigureRow> figure_rows(const Finding& finding, const Network& networ
       if (rows.size() == kMostInputs) break;
       const OperatorRow* producer = network.producer(tensor);
       const std::string units = producer == nullptr ? "-" : figure_or_dash(producer->bound_ratio);
-      rows.push_back({"input", printable(tensor), units, input_remark(producer)});
+      rows.push_back({"input", terminal_safe(tensor), units, input_remark(producer)});
     }
   }
   if (finding.local_error) rows.push_back(output_row(finding, network));
@@ -145,20 +145,20 @@ std::string cause_text(const Finding& finding, const TextStyle& style) {
   if (!finding.cause.empty()) {
     const bool is_bug = finding.kind == FindingKind::bug;
     const std::string proof = finding.proven ? "   proven" : is_bug ? "   not proven" : "";
-    out += row_text(style, "cause", printable(finding.cause) + proof);
+    out += row_text(style, "cause", terminal_safe(finding.cause) + proof);
   }
-  for (const std::string& sentence : finding.evidence) out += row_text(style, "", printable(sentence));
+  for (const std::string& sentence : finding.evidence) out += row_text(style, "", terminal_safe(sentence));
   if (finding.ties.empty()) return out;
   std::vector<std::string> ties;
-  for (const std::string& tie : finding.ties) ties.push_back(printable(tie));
+  for (const std::string& tie : finding.ties) ties.push_back(terminal_safe(tie));
   return out + row_text(style, "", fmt::format("reproduced equally well by: {}", fmt::join(ties, ", ")));
 }
 
 std::string suspect_text(const Suspect& suspect) {
-  std::string text = printable(suspect.file);
-  if (!suspect.parameter.empty()) text += fmt::format(", {}", printable(suspect.parameter));
+  std::string text = terminal_safe(suspect.file);
+  if (!suspect.parameter.empty()) text += fmt::format(", {}", terminal_safe(suspect.parameter));
   if (!suspect.used.empty() && !suspect.meant.empty())
-    text += fmt::format(": {} was used, the model means {}", printable(suspect.used), printable(suspect.meant));
+    text += fmt::format(": {} was used, the model means {}", terminal_safe(suspect.used), terminal_safe(suspect.meant));
   return text;
 }
 
@@ -170,7 +170,7 @@ std::string steps_text(const Finding& finding, const Network& network, const Tex
     out += step_text(style, "note", fmt::format("a consequence of operator #{}{}", *finding.consequence_of, name));
   }
   if (finding.suspect) out += step_text(style, "open", suspect_text(*finding.suspect));
-  for (const std::string& step : finding.next_steps) out += step_text(style, "try", printable(step));
+  for (const std::string& step : finding.next_steps) out += step_text(style, "try", terminal_safe(step));
   return out;
 }
 
@@ -185,7 +185,7 @@ TableRow neighbour_row(const OperatorRow& row, const Network& network, bool is_c
 }  // namespace
 
 std::string op_title(std::string_view type, std::string_view name) {
-  return name.empty() ? printable(type) : fmt::format("{} `{}`", printable(type), printable(name));
+  return name.empty() ? terminal_safe(type) : fmt::format("{} `{}`", terminal_safe(type), terminal_safe(name));
 }
 
 std::string status_text(OpStatus status) {
@@ -200,12 +200,13 @@ std::string units_text(const std::optional<double>& bound_ratio) {
 
 std::string finding_line(const Finding& finding, const Diagnosis& diagnosis, const TextStyle& style) {
   const std::string where = place(finding, diagnosis);
-  return head(finding, style) + printable(finding.title) + (where.empty() ? "" : fmt::format(" ({})", where)) + '\n';
+  return head(finding, style) + terminal_safe(finding.title) + (where.empty() ? "" : fmt::format(" ({})", where)) +
+         '\n';
 }
 
 std::string finding_text(const Finding& finding, const Diagnosis& diagnosis, const Network& network,
                          const TextStyle& style) {
-  std::string out = head(finding, style) + paint(style, Paint::bold, printable(finding.title)) + '\n';
+  std::string out = head(finding, style) + paint(style, Paint::bold, terminal_safe(finding.title)) + '\n';
   const TensorRow* tensor = network.dumped(finding.dump_tensor);
   const std::string where = place(finding, diagnosis);
   if (!where.empty()) out += fmt::format("  --> {}{}\n", where, tensor == nullptr ? "" : shape_of(*tensor));

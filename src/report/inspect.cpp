@@ -53,7 +53,7 @@ std::string operator_table(const InspectView& view, const TextStyle& style) {
                                             {.title = "outputs"}};
   std::vector<TableRow> rows;
   for (const OpNode& op : view.graph.ops)
-    rows.push_back({.cells = {std::to_string(op.index), printable(op.type_name), printable(op.name),
+    rows.push_back({.cells = {std::to_string(op.index), terminal_safe(op.type_name), terminal_safe(op.name),
                               tensor_ids(op.inputs), tensor_texts(view, op.outputs)},
                     .paint = is_set_aside(view, op) ? Paint::faint : Paint::none});
   return render_table(style, columns, rows, 0);
@@ -62,10 +62,10 @@ std::string operator_table(const InspectView& view, const TextStyle& style) {
 std::string model_line(const InspectView& view) {
   constexpr double kMegabyte = 1e6;
   const ModelInfo& model = view.model;
-  std::string line = fmt::format("{}: {}, {}, {} MB", printable(model.file), plural(model.operators, "operator"),
+  std::string line = fmt::format("{}: {}, {}, {} MB", terminal_safe(model.file), plural(model.operators, "operator"),
                                  plural(model.tensors, "tensor"), figure(static_cast<double>(model.bytes) / kMegabyte));
-  if (!model.source.empty()) line += fmt::format(", from {}", printable(model.source));
-  if (!model.converter_version.empty()) line += fmt::format(", converter {}", printable(model.converter_version));
+  if (!model.source.empty()) line += fmt::format(", from {}", terminal_safe(model.source));
+  if (!model.converter_version.empty()) line += fmt::format(", converter {}", terminal_safe(model.converter_version));
   return line + '\n';
 }
 
@@ -73,11 +73,11 @@ std::string ends_lines(const InspectView& view) {
   std::string out;
   for (const GraphInput& input : view.graph.inputs) {
     const OpNode& op = view.graph.ops[static_cast<std::size_t>(input.op)];
-    out +=
-        fmt::format("input   `{}`  {}  {}\n", printable(op.name), tensor_text(view, input.tensor), name_of(input.type));
+    out += fmt::format("input   `{}`  {}  {}\n", terminal_safe(op.name), tensor_text(view, input.tensor),
+                       name_of(input.type));
   }
   for (const int tensor : view.graph.outputs)
-    out += fmt::format("output  `{}`  {}\n", printable(view.graph.tensors[static_cast<std::size_t>(tensor)].name),
+    out += fmt::format("output  `{}`  {}\n", terminal_safe(view.graph.tensors[static_cast<std::size_t>(tensor)].name),
                        tensor_text(view, tensor));
   return out;
 }

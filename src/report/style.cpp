@@ -36,7 +36,7 @@ std::string paint(const TextStyle& style, Paint paint, std::string_view text) {
   return fmt::format("\x1b[{}m{}\x1b[0m", kSgr.at(static_cast<std::size_t>(paint)), text);
 }
 
-std::string printable(std::string_view text) {
+std::string terminal_safe(std::string_view text) {
   // fmt's debug format knows what is printable (the rule of Rust's escape_debug); quotes and backslashes need no escape
   // here.
   const std::string escaped = fmt::format("{:?}", text);

@@ -89,14 +89,15 @@ std::string TextView::precision() const {
 
 std::string TextView::device() const {
   if (d_.run.arch == "unknown") return "HTP architecture not told (--soc)";
-  return fmt::format("HTP {}", printable(d_.run.arch)) +
-         (d_.run.soc.empty() ? "" : fmt::format(", SoC {}", printable(d_.run.soc)));
+  return fmt::format("HTP {}", terminal_safe(d_.run.arch)) +
+         (d_.run.soc.empty() ? "" : fmt::format(", SoC {}", terminal_safe(d_.run.soc)));
 }
 
 void TextView::headline() {
   const std::string name = fmt::format("qnn-debug {}", style_.version);
-  std::string text = fmt::format("{}: {}, {}, {}, {}", printable(d_.model.file), plural(d_.model.operators, "operator"),
-                                 plural(d_.run.dumped_tensors, "dumped tensor"), precision(), device());
+  std::string text =
+      fmt::format("{}: {}, {}, {}, {}", terminal_safe(d_.model.file), plural(d_.model.operators, "operator"),
+                  plural(d_.run.dumped_tensors, "dumped tensor"), precision(), device());
   if (d_.run.executions.size() > 1 && d_.run.execution)
     text += fmt::format(", execution {} of {}", *d_.run.execution, d_.run.executions.size());
   out_ += paint(style_, Paint::bold, name) + "   " + wrap(text, name.size() + 3, width()) + '\n';
@@ -105,7 +106,7 @@ void TextView::headline() {
 void TextView::notes() {
   const std::size_t shown = style_.verbosity >= 1 ? d_.notes.size() : std::min(d_.notes.size(), kNotes);
   for (std::size_t i = 0; i < shown; ++i)
-    out_ += paint(style_, Paint::accent, "note") + ": " + wrap(printable(d_.notes[i]), 6, width()) + '\n';
+    out_ += paint(style_, Paint::accent, "note") + ": " + wrap(terminal_safe(d_.notes[i]), 6, width()) + '\n';
   if (shown < d_.notes.size())
     line(fmt::format("and {} (-v)", plural(static_cast<long long>(d_.notes.size() - shown), "more note")));
 }
@@ -181,7 +182,7 @@ void TextView::end_to_end() {
       const TensorRow* output = network_.compared(tensor);
       if (output == nullptr || network_.has_consumer(tensor) || output->baseline->max_abs == 0) continue;
       line(fmt::format("Output {} of `{}` differs from the fp32 baseline by {} of its maximum (max |error| {}).",
-                       tensor, printable(row.name), figure(output->baseline->max_rel),
+                       tensor, terminal_safe(row.name), figure(output->baseline->max_rel),
                        figure(output->baseline->max_abs)));
       any_difference = true;
     }
@@ -213,7 +214,7 @@ void TextView::operators() {
   std::vector<TableRow> rows;
   for (const OperatorRow& row : d_.operators) {
     const std::optional<double> end = row.end_to_end ? std::optional(row.end_to_end->max_rel) : std::nullopt;
-    rows.push_back({.cells = {fmt::format("#{}", row.index), printable(row.type), printable(row.name),
+    rows.push_back({.cells = {fmt::format("#{}", row.index), terminal_safe(row.type), terminal_safe(row.name),
                               units_text(row.bound_ratio), end ? figure(*end) : "-", status_text(row.status)},
                     .paint = row.status == OpStatus::broken      ? Paint::error
                              : row.status == OpStatus::set_aside ? Paint::faint
@@ -232,7 +233,7 @@ void TextView::not_judged() {
   line("Not judged:");
   for (const NotJudged& row : d_.coverage.not_judged)
     out_ += "  " +
-            wrap(fmt::format("#{} {}: {}", row.op_index, op_title(row.op_type, row.op), printable(row.reason)), 2,
+            wrap(fmt::format("#{} {}: {}", row.op_index, op_title(row.op_type, row.op), terminal_safe(row.reason)), 2,
                  width()) +
             '\n';
 }
@@ -256,7 +257,7 @@ void TextView::coverage() {
 void TextView::next_command() {
   const bool more_to_say = !d_.coverage.not_judged.empty() || !is_clean();
   if (style_.command.empty() || style_.verbosity >= 1 || !more_to_say) return;
-  out_ += fmt::format("next: {} -v\n", printable(style_.command));
+  out_ += fmt::format("next: {} -v\n", terminal_safe(style_.command));
 }
 
 void TextView::verdict() {
@@ -265,7 +266,7 @@ void TextView::verdict() {
                                                                                             : Paint::error;
   const std::string name = fmt::format("verdict: {}", name_of(d_.verdict));
   const std::string time = fmt::format("   {} s", figure(d_.seconds));
-  out_ += paint(style_, color, name) + "   " + wrap(printable(d_.summary) + time, name.size() + 3, width()) + '\n';
+  out_ += paint(style_, color, name) + "   " + wrap(terminal_safe(d_.summary) + time, name.size() + 3, width()) + '\n';
 }
 
 }  // namespace
