@@ -3,6 +3,10 @@
 
 add_library(qnndbg_flags INTERFACE)
 target_compile_options(qnndbg_flags INTERFACE -Wall -Wextra -Werror -Wshadow -Wnon-virtual-dtor -ffp-contract=off)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  # libstdc++ 12's std::stable_sort uses a function that it declares deprecated itself.
+  target_compile_options(qnndbg_flags INTERFACE -Wno-deprecated-declarations)
+endif()
 if(QNNDBG_SANITIZE)
   target_compile_options(qnndbg_flags INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(qnndbg_flags INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=all)

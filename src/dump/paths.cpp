@@ -23,7 +23,7 @@ Result<void> check_relative_path(std::string_view relative) {
 
 Result<fs::path> resolve_inside(const fs::path& directory, std::string_view relative) {
   if (auto checked = check_relative_path(relative); !checked) return fail(checked.error());
-  const fs::path joined = directory / fs::path(relative);
+  fs::path joined = directory / fs::path(relative);
   std::error_code error;
   const fs::path root = fs::canonical(directory, error);
   if (error) return fail("{}: {}", directory.string(), error.message());
