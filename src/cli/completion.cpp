@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <memory>
 #include <string>
 #include <vector>
@@ -50,6 +51,9 @@ OptionWords words_of(const CLI::Option& option) {
   if (type.find('|') == std::string::npos) return words;
   words.values = Values::choices;
   words.choices = split_bars(type);
+  // "N|all": a capital letter stands for any value.
+  std::erase_if(words.choices,
+                [](const std::string& word) { return std::isupper(static_cast<unsigned char>(word.front())) != 0; });
   return words;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "graph/graph.h"
 #include "report/table.h"
 
 namespace qnndbg {
@@ -30,7 +31,9 @@ std::string place(const Finding& finding, const Diagnosis& diagnosis) {
   std::vector<std::string> parts;
   if (finding.op_index >= 0)
     parts.push_back(fmt::format("operator #{} of {}", finding.op_index, operator_count(diagnosis)));
-  if (!finding.node.empty()) parts.push_back(fmt::format("QNN node `{}`", terminal_safe(finding.node)));
+  // The node of an operator is known by the operator's name.
+  if (!finding.node.empty() && finding.node != qnn_node_name(finding.op))
+    parts.push_back(fmt::format("QNN node `{}`", terminal_safe(finding.node)));
   const std::string& tensor = finding.dump_tensor.empty() ? finding.tensor : finding.dump_tensor;
   if (!tensor.empty()) parts.push_back(fmt::format("tensor {}", terminal_safe(tensor)));
   return fmt::format("{}", fmt::join(parts, ", "));
@@ -185,7 +188,8 @@ TableRow neighbour_row(const OperatorRow& row, const Network& network, bool is_c
 }  // namespace
 
 std::string op_title(std::string_view type, std::string_view name) {
-  return name.empty() ? terminal_safe(type) : fmt::format("{} `{}`", terminal_safe(type), terminal_safe(name));
+  if (name.empty()) return terminal_safe(type);
+  return fmt::format("{} `{}`", terminal_safe(type), terminal_safe(name));
 }
 
 std::string status_text(OpStatus status) {

@@ -10,23 +10,36 @@ namespace {
 
 constexpr std::array<std::string_view, 7> kSgr = {"", "1", "2", "1;31", "1;33", "1;32", "1;36"};  // by Paint
 
+constexpr std::size_t kLongestText = 4000;  // bytes; a longer name or message is no longer read by anybody
+
 bool is_continuation_byte(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; }
 
-/// Largest prefix (or suffix) of whole characters that takes at most `columns` columns.
+/// Most characters at the beginning of the text that take at most `columns` columns.
 std::string_view prefix_of(std::string_view text, std::size_t columns) {
-  while (!text.empty() && columns_of(text) > columns) {
-    while (text.size() > 1 && is_continuation_byte(text.back())) text.remove_suffix(1);
-    text.remove_suffix(1);
+  std::size_t end = 0;
+  while (end < text.size()) {
+    std::size_t next = end + 1;
+    while (next < text.size() && is_continuation_byte(text[next])) ++next;
+    const std::size_t width = columns_of(text.substr(end, next - end));
+    if (width > columns) break;
+    columns -= width;
+    end = next;
   }
-  return text;
+  return text.substr(0, end);
 }
 
+/// The same at its end.
 std::string_view suffix_of(std::string_view text, std::size_t columns) {
-  while (!text.empty() && columns_of(text) > columns) {
-    text.remove_prefix(1);
-    while (!text.empty() && is_continuation_byte(text.front())) text.remove_prefix(1);
+  std::size_t begin = text.size();
+  while (begin > 0) {
+    std::size_t next = begin - 1;
+    while (next > 0 && is_continuation_byte(text[next])) --next;
+    const std::size_t width = columns_of(text.substr(next, begin - next));
+    if (width > columns) break;
+    columns -= width;
+    begin = next;
   }
-  return text;
+  return text.substr(begin);
 }
 
 }  // namespace
@@ -39,7 +52,8 @@ std::string paint(const TextStyle& style, Paint paint, std::string_view text) {
 std::string terminal_safe(std::string_view text) {
   // fmt's debug format knows what is printable (the rule of Rust's escape_debug); quotes and backslashes need no escape
   // here.
-  const std::string escaped = fmt::format("{:?}", text);
+  const std::string_view shown = text.substr(0, kLongestText);
+  const std::string escaped = fmt::format("{:?}", shown);
   std::string out;
   out.reserve(escaped.size());
   for (std::size_t i = 1; i + 1 < escaped.size(); ++i) {
@@ -47,6 +61,7 @@ std::string terminal_safe(std::string_view text) {
     if (plain_escape) ++i;
     out += escaped[i];
   }
+  if (shown.size() < text.size()) out += fmt::format("... ({} bytes)", text.size());
   return out;
 }
 

@@ -23,7 +23,7 @@ std::string paint(const TextStyle& style, Paint paint, std::string_view text);
 
 /// A string of foreign origin (names, paths, messages) for a terminal: control characters, bytes that are not UTF-8,
 /// bidirectional overrides and other invisible characters become escapes as in C++ source ("\n", "\x1b", "\u202e").
-/// Everything else stays.
+/// Everything else stays, up to 4000 bytes.
 std::string terminal_safe(std::string_view text);
 
 /// At most `columns` columns of an already printable text: long ones lose their middle ("backbone/…/conv2d_61"),

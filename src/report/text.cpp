@@ -121,7 +121,7 @@ void TextView::findings() {
       blank();
       out_ += finding_text(finding, d_, network_, style_);
       if (finding.kind == FindingKind::bug && (all || in_full < kTables))
-        out_ += neighbours_text(finding, network_, style_);
+        out_ += '\n' + neighbours_text(finding, network_, style_);
       ++in_full;
     } else if (as_lines < kFindingsAsLines) {
       if (as_lines == 0) blank();
@@ -157,7 +157,7 @@ void TextView::overview() {
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const std::size_t column = i / spark.group;
     if (rows[i]->status != OpStatus::broken || column < columns_of(marks)) continue;
-    std::string label = "^ " + shorten(op_title("", rows[i]->name), 24, style_.unicode);
+    std::string label = "^ " + shorten(terminal_safe(rows[i]->name), 24, style_.unicode);
     if (column + columns_of(label) + 2 > width()) continue;
     marks += std::string(column - columns_of(marks), ' ') + label + ' ';
   }
@@ -265,7 +265,7 @@ void TextView::verdict() {
                       : d_.verdict == Verdict::range || d_.verdict == Verdict::inconclusive ? Paint::warning
                                                                                             : Paint::error;
   const std::string name = fmt::format("verdict: {}", name_of(d_.verdict));
-  const std::string time = fmt::format("   {} s", figure(d_.seconds));
+  const std::string time = fmt::format("   {:.2f} s", d_.seconds);
   out_ += paint(style_, color, name) + "   " + wrap(terminal_safe(d_.summary) + time, name.size() + 3, width()) + '\n';
 }
 
