@@ -1,5 +1,6 @@
 #include "report/inspect.h"
 
+#include <algorithm>
 #include <memory>
 
 #include "cli/commands.h"
@@ -7,6 +8,7 @@
 #include "cli/interrupt.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "ops/graph_plan.h"
 
 namespace qnndbg::cli {
 namespace {
@@ -28,26 +30,41 @@ ModelInfo info_of(const Model& model) {
   return info;
 }
 
-bool is_complete(const Dims& dims) {
-  return std::all_of(dims.begin(), dims.end(), [](std::int64_t extent) { return extent >= 0; });
-}
-
-/// What the model file and the inputs tell about each tensor without running anything.
-std::vector<InspectRow> rows_of(const Graph& graph, const std::optional<InputMap>& inputs) {
-  std::vector<InspectRow> rows(graph.tensors.size());
-  for (const int output : graph.outputs) rows[static_cast<std::size_t>(output)].role = TensorRole::output;
-  for (const GraphInput& input : graph.inputs) {
-    InspectRow& row = rows[static_cast<std::size_t>(input.tensor)];
-    row.role = TensorRole::input;
-    row.dtype = input.type;
-    if (is_complete(input.dims)) row.dims = input.dims;
-  }
-  if (!inputs) return rows;
+/// Dims of the given inputs by tensor; they win over the model's own, which may be open.
+Result<PlanHints> hints_of(const Graph& graph, const std::optional<InputMap>& inputs) {
+  PlanHints hints;
+  if (!inputs) return hints;
   for (const auto& [name, value] : *inputs) {
     const GraphInput* input = graph.find_input(name);
-    if (input != nullptr) rows[static_cast<std::size_t>(input->tensor)].dims = value.dims();
+    if (input == nullptr) return fail("--inputs: the model has no input `{}`", name);
+    hints.input_dims.emplace(input->tensor, value.dims());
   }
-  return rows;
+  return hints;
+}
+
+TensorRole role_of(const Graph& graph, const GraphPlan& plan, std::size_t tensor) {
+  const int index = static_cast<int>(tensor);
+  const int producer = graph.tensors[tensor].producer;
+  if (std::find(graph.outputs.begin(), graph.outputs.end(), index) != graph.outputs.end()) return TensorRole::output;
+  if (producer < 0) return TensorRole::activation;
+  const PlannedOp& op = plan.ops[static_cast<std::size_t>(producer)];
+  if (op.is_input) return TensorRole::input;
+  if (!op.set_aside) return TensorRole::activation;
+  return graph.ops[static_cast<std::size_t>(producer)].inputs.empty() ? TensorRole::constant : TensorRole::shape_only;
+}
+
+InspectRow row_of(const Graph& graph, const GraphPlan& plan, std::size_t tensor) {
+  const PlannedTensor& planned = plan.tensors[tensor];
+  InspectRow row;
+  row.role = role_of(graph, plan, tensor);
+  if (planned.spec) {
+    row.dims = planned.spec->dims;
+    row.dtype = planned.spec->type;
+    row.layout = planned.layout;
+  }
+  const int producer = graph.tensors[tensor].producer;
+  if (producer >= 0) row.problem = plan.ops[static_cast<std::size_t>(producer)].problem;
+  return row;
 }
 
 Result<std::string> view(const Arguments& arguments, const Session& session) {
@@ -55,12 +72,13 @@ Result<std::string> view(const Arguments& arguments, const Session& session) {
   if (!inputs) return fail(std::move(inputs.error()));
   Result<Model> model = open_model(arguments.files);
   if (!model) return fail(std::move(model.error()));
-  if (*inputs) {
-    for (const auto& [name, value] : **inputs)
-      if (model->graph().find_input(name) == nullptr) return fail("--inputs: the model has no input `{}`", name);
-  }
-  const InspectView content{
-      .model = info_of(*model), .graph = model->graph(), .tensors = rows_of(model->graph(), *inputs)};
+  const Graph& graph = model->graph();
+  const Result<PlanHints> hints = hints_of(graph, *inputs);
+  if (!hints) return fail(hints.error());
+  const GraphPlan plan = plan_graph(*model, *hints);
+  InspectView content{.model = info_of(*model), .graph = graph, .tensors = {}};
+  for (std::size_t tensor = 0; tensor < graph.tensors.size(); ++tensor)
+    content.tensors.push_back(row_of(graph, plan, tensor));
   if (arguments.format == "json") return inspect_json(content);
   return inspect_text(content, output_style(session.color));
 }

@@ -67,13 +67,15 @@ std::string step_text(const TextStyle& style, std::string_view label, std::strin
 
 std::string figure_or_dash(const std::optional<double>& value) { return value ? figure(*value) : std::string("-"); }
 
+/// Constants and shapes carry no error.
+bool is_set_aside(const OperatorRow* row) { return row != nullptr && row->status == OpStatus::set_aside; }
+
 /// What stands beside an input: why it can be trusted, or not.
 std::string input_remark(const OperatorRow* producer) {
   if (producer == nullptr) return "(no operator makes it)";
   switch (producer->status) {
     case OpStatus::right: return "(its own operator is right)";
     case OpStatus::inherited: return "(its own operator is right, but reads what a broken one made)";
-    case OpStatus::set_aside: return "(constant or shape)";
     default: return fmt::format("(its own operator #{} is {})", producer->index, status_text(producer->status));
   }
 }
@@ -106,6 +108,7 @@ std::vector<FigureRow> figure_rows(const Finding& finding, const Network& networ
     for (const std::string& tensor : op->inputs) {
       if (rows.size() == kMostInputs) break;
       const OperatorRow* producer = network.producer(tensor);
+      if (is_set_aside(producer)) continue;
       const std::string units = producer == nullptr ? "-" : figure_or_dash(producer->bound_ratio);
       rows.push_back({"input", terminal_safe(tensor), units, input_remark(producer)});
     }
@@ -222,7 +225,7 @@ std::string neighbours_text(const Finding& finding, const Network& network, cons
   if (culprit == nullptr) return {};
   std::vector<TableRow> rows;
   for (const OperatorRow* row : network.producers(*culprit))
-    if (rows.size() < kMostInputs) rows.push_back(neighbour_row(*row, network, false));
+    if (rows.size() < kMostInputs && !is_set_aside(row)) rows.push_back(neighbour_row(*row, network, false));
   rows.push_back(neighbour_row(*culprit, network, true));
   std::vector<const OperatorRow*> consumers = network.consumers(*culprit);
   consumers.resize(std::min(consumers.size(), kMostConsumers));

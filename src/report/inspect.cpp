@@ -14,14 +14,13 @@ std::string layout_name(const InspectRow& row) {
   return std::string(name_of(*row.layout, rank));
 }
 
-/// "t20 1x24x32x32 NHWC"; what is not known is left out.
+/// "t20 1x24x32x32 as NHWC": logical dims, and the device's order where it is another; what is not known is left out.
 std::string tensor_text(const InspectView& view, int tensor) {
   if (tensor < 0) return "-";
   const InspectRow& row = view.tensors[static_cast<std::size_t>(tensor)];
   std::string text = tensor_id(tensor);
   if (row.dims) text += ' ' + to_string(*row.dims);
-  // The layout of vectors and matrices is always the logical one.
-  if (row.dims && row.dims->size() >= 3 && row.layout) text += ' ' + layout_name(row);
+  if (row.layout == Layout::channel_last) text += " as " + layout_name(row);
   return text;
 }
 
@@ -50,7 +49,7 @@ std::string operator_table(const InspectView& view, const TextStyle& style) {
                                             {.title = "type"},
                                             {.title = "name", .shortens = true},
                                             {.title = "inputs", .shortens = true},
-                                            {.title = "outputs"}};
+                                            {.title = "outputs: logical dims, order on the device"}};
   std::vector<TableRow> rows;
   for (const OpNode& op : view.graph.ops)
     rows.push_back({.cells = {std::to_string(op.index), terminal_safe(op.type_name), terminal_safe(op.name),

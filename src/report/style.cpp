@@ -114,6 +114,7 @@ std::string wrap(std::string_view text, std::size_t indent, std::size_t width) {
     text.remove_prefix(std::min(end + 1, text.size()));
     const bool first_of_line = column == indent;
     if (!first_of_line && column + 1 + columns_of(word) > width) {
+      out.erase(out.find_last_not_of(' ') + 1);
       out += '\n';
       out.append(indent, ' ');
       column = indent;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 
 #include "report/finding_text.h"
@@ -21,7 +22,22 @@ constexpr std::size_t kNotes = 5;
 constexpr std::size_t kSteps = 3;
 constexpr int kNarrow = 60;
 constexpr std::size_t kSparklineColumns = 64;
+constexpr std::size_t kLongestMark = 24;
 constexpr std::size_t kSmallestNetwork = 8;  // shorter ones need no overview
+
+/// "^ name   ^^ name": a mark at each column, and the name where it fits before the next one.
+std::string marks_line(const std::map<std::size_t, std::string>& names, std::size_t width, bool unicode) {
+  std::string line;
+  for (auto it = names.begin(); it != names.end(); ++it) {
+    const auto& [column, name] = *it;
+    const std::size_t end = std::next(it) == names.end() ? width : std::next(it)->first;
+    line.append(column - columns_of(line), ' ');
+    line += '^';
+    const std::string label = ' ' + shorten(name, kLongestMark, unicode);
+    if (column + 1 + columns_of(label) < end) line += label;
+  }
+  return line;
+}
 
 class TextView {
  public:
@@ -134,7 +150,7 @@ void TextView::findings() {
   if (left_out > 0) line(fmt::format("and {} (-v)", plural(static_cast<long long>(left_out), "more finding")));
 }
 
-/// The sparkline with a mark below each broken operator that has room for its name.
+/// The sparkline with a mark below each broken operator, and its name where there is room before the next mark.
 void TextView::overview() {
   std::vector<std::optional<double>> values;
   std::vector<const OperatorRow*> rows;
@@ -153,15 +169,10 @@ void TextView::overview() {
                    figure(spark.low), figure(spark.high),
                    spark.group == 1 ? "operator" : fmt::format("{} operators", spark.group)));
   out_ += fmt::format("  {}\n", spark.blocks);
-  std::string marks;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const std::size_t column = i / spark.group;
-    if (rows[i]->status != OpStatus::broken || column < columns_of(marks)) continue;
-    std::string label = "^ " + shorten(terminal_safe(rows[i]->name), 24, style_.unicode);
-    if (column + columns_of(label) + 2 > width()) continue;
-    marks += std::string(column - columns_of(marks), ' ') + label + ' ';
-  }
-  if (!marks.empty()) out_ += "  " + marks.substr(0, marks.find_last_not_of(' ') + 1) + '\n';
+  std::map<std::size_t, std::string> names;  // by column; the first broken operator of a group names it
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (rows[i]->status == OpStatus::broken) names.emplace(i / spark.group, terminal_safe(rows[i]->name));
+  if (!names.empty()) out_ += "  " + marks_line(names, width() - 2, style_.unicode) + '\n';
 }
 
 /// Clean runs: how near the line the worst operator is, and that what remains at the outputs is rounding.

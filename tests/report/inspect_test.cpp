@@ -65,9 +65,9 @@ TEST(Inspect, TableListsOperatorsWithShapesWhereTheyAreKnown) {
   style.version = "1.2.3";
   const std::string text = inspect_text(sample.view(), style);
   EXPECT_THAT(text, HasSubstr("m.mnn: 3 operators, 3 tensors, 0.201 MB, from ONNX\n"));
-  EXPECT_THAT(text, HasSubstr("input   `image`  t0 1x3x8x8 NCHW  f32\n"));
+  EXPECT_THAT(text, HasSubstr("input   `image`  t0 1x3x8x8  f32\n"));
   EXPECT_THAT(text, HasSubstr("output  `prob`  t2\n"));
-  EXPECT_THAT(text, HasSubstr("1  Convolution  a/conv\\x1b[31m  t0 -    t1 1x4x8x8 NHWC\n"));
+  EXPECT_THAT(text, HasSubstr("1  Convolution  a/conv\\x1b[31m  t0 -    t1 1x4x8x8 as NHWC\n"));
   EXPECT_THAT(text, HasSubstr("2  Softmax      prob            t1      t2\n"));
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
 }
