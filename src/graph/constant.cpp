@@ -69,8 +69,13 @@ Result<Tensor> to_tensor(wire::DType type, Bytes bytes, const Dims& dims) {
   return tensor;
 }
 
+/// MNN's own tensors have at most 9 dims; operators need not be ready for a thousand.
+constexpr flatbuffers::uoffset_t kMaxRank = 16;
+
 Result<Dims> dims_of(const wire::Blob& blob) {
   Dims dims;
+  if (blob.dims() != nullptr && blob.dims()->size() > kMaxRank)
+    return fail("a constant of {} dims", blob.dims()->size());
   if (blob.dims() != nullptr) dims.assign(blob.dims()->begin(), blob.dims()->end());
   const Result<std::int64_t> count = check_dims(dims);
   if (!count) return fail(count.error());

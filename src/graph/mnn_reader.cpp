@@ -112,7 +112,9 @@ Result<DType> input_type(wire::DType type) {
   }
 }
 
-Result<void> read_input(const wire::Op& op, Graph& graph, const OpNode& node, CopyBudget& budget) {
+constexpr std::size_t kMaxInputRank = 16;  // MNN's own tensors have at most 9 dims
+
+Result<void> read_input(const wire::Op& op, Graph& graph, const OpNode& node) {
   if (node.outputs.size() != 1) return fail("{} makes {} tensors instead of one", describe(node), node.outputs.size());
   GraphInput input;
   input.op = node.index;
@@ -120,7 +122,9 @@ Result<void> read_input(const wire::Op& op, Graph& graph, const OpNode& node, Co
   if (const wire::Input* stored = op.main_as_Input()) {
     const Result<DType> type = input_type(stored->dtype());
     if (!type) return fail("{}: {}", describe(node), type.error().message);
-    if (!budget.take(size_of_vector(stored->dims()) * sizeof(std::int64_t))) return over_budget();
+    if (size_of_vector(stored->dims()) > kMaxInputRank) {
+      return fail("{} has {} dims", describe(node), size_of_vector(stored->dims()));
+    }
     input.type = *type;
     input.format = format_of(stored->dformat());
     if (stored->dims() != nullptr) input.dims.assign(stored->dims()->begin(), stored->dims()->end());
@@ -257,7 +261,7 @@ Result<Graph> read_graph(const wire::Net& net, std::size_t file_bytes) {
     if (const Result<void> linked = link_inputs(graph, op); !linked) return fail(linked.error());
     if (op.type != wire::Kind_Input) continue;
     const wire::Op& stored = *net.oplists()->Get(static_cast<flatbuffers::uoffset_t>(op.index));
-    if (const Result<void> input = read_input(stored, graph, op, budget); !input) return fail(input.error());
+    if (const Result<void> input = read_input(stored, graph, op); !input) return fail(input.error());
   }
   if (const Result<void> encodings = read_encodings(net, graph); !encodings) return fail(encodings.error());
   graph.outputs = find_outputs(net, graph);

@@ -25,18 +25,18 @@ void SideFiles::add(const std::string& external_path) {
 }
 
 Result<fs::path> SideFiles::inside(const fs::path& directory, const std::string& relative) {
-  if (relative.find('\0') != std::string::npos) return fail("the side file's name contains a null character");
+  const auto refuse = [&](std::string_view why) {
+    return fail("the side file \"{}\" that the model names {}; if you have the right one, pass it with --weights",
+                relative.substr(0, 200), why);
+  };
+  if (relative.find('\0') != std::string::npos) return refuse("contains a null character");
   std::error_code error;
   const fs::path root = fs::weakly_canonical(directory.empty() ? fs::path(".") : directory, error);
   if (error) return fail("{}: {}", directory.string(), error.message());
   fs::path path = fs::weakly_canonical(root / relative, error);
-  if (error) return fail("{}: {}", (root / relative).string(), error.message());
+  if (error) return refuse("cannot be reached: " + error.message());
   const auto [rest, below] = std::mismatch(root.begin(), root.end(), path.begin(), path.end());
-  if (rest != root.end()) {
-    return fail(
-        "the side file \"{}\" lies outside the model's directory; if it is the right one, pass it with --weights",
-        relative.substr(0, 200));
-  }
+  if (rest != root.end()) return refuse("lies outside the model's directory");
   return path;
 }
 

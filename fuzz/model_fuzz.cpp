@@ -1,0 +1,72 @@
+// The model reader: parse, then touch the whole graph, every weight, bias and constant.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <span>
+
+#include "graph/mnn_wire.h"
+#include "graph/model.h"
+
+namespace {
+
+using qnndbg::FloatArray;
+using qnndbg::Model;
+using qnndbg::OpNode;
+using qnndbg::Result;
+
+/// Reads every element, so that a span that points astray is seen by the sanitizer.
+double sum_of(const Result<FloatArray>& array) {
+  double sum = 0;
+  if (array) {
+    for (const float value : array->values()) sum += value;
+  }
+  return sum;
+}
+
+void require(bool condition) {
+  if (!condition) std::abort();
+}
+
+/// What the rest of the program relies on without looking.
+void check_graph(const qnndbg::Graph& graph) {
+  const int tensors = static_cast<int>(graph.tensors.size());
+  for (const OpNode& op : graph.ops) {
+    for (const int tensor : op.inputs) {
+      require(tensor >= -1 && tensor < tensors);
+      require(tensor == -1 || graph.tensors[static_cast<std::size_t>(tensor)].producer < op.index);
+    }
+    for (const int tensor : op.outputs) {
+      require(tensor >= 0 && tensor < tensors);
+      require(graph.tensors[static_cast<std::size_t>(tensor)].producer == op.index);
+    }
+  }
+  for (const int tensor : graph.outputs) require(tensor >= 0 && tensor < tensors);
+  for (const qnndbg::GraphInput& input : graph.inputs) {
+    require(graph.ops[static_cast<std::size_t>(input.op)].outputs.front() == input.tensor);
+  }
+}
+
+double read_operator(const Model& model, const OpNode& op) {
+  double sum = sum_of(model.convolution_weight(op.index)) + sum_of(model.convolution_bias(op.index));
+  if (const qnndbg::Result<qnndbg::Tensor> constant = model.constant(op.index))
+    sum += static_cast<double>(constant->size());
+  const qnndbg::wire::Op& stored = model.wire_op(op.index);
+  if (const auto* norm = stored.main_as_LayerNorm()) {
+    sum += sum_of(model.float_part(op.index, norm->gamma(), norm->external(), 0));
+    sum += sum_of(model.float_part(op.index, norm->beta(), norm->external(), 1));
+  }
+  return sum + static_cast<double>(describe(op).size() + qnndbg::qnn_node_name(op.name).size());
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const Result<Model> model = Model::parse(std::as_bytes(std::span(data, size)), "fuzz.mnn");
+  if (!model) return 0;
+  check_graph(model->graph());
+  volatile double sum = 0;
+  for (const OpNode& op : model->graph().ops) sum = sum + read_operator(*model, op);
+  for (const char* text : {"conv", "#0", "t0", "t4294967296"}) static_cast<void>(model->graph().find_op(text));
+  static_cast<void>(model->graph().find_input("x"));
+  return 0;
+}
