@@ -22,29 +22,30 @@ namespace qnndbg {
 
 /// One manifest line.
 struct DumpEntry {
-  int line = 0;                  // 1-based line of the manifest
-  std::string name;              // as the backend calls the tensor: "t20", "t20_cast", "stem_c_ReluTensor"
-  std::filesystem::path file;    // inside the dump directory
+  int line = 0;                // 1-based line of the manifest
+  std::string name;            // as the backend calls the tensor: "t20", "t20_cast", "stem_c_ReluTensor"
+  std::filesystem::path file;  // inside the dump directory
   DType type = DType::f16;
-  Dims dims;                     // device order
+  Dims dims;                         // device order
   std::optional<Encoding> encoding;  // present when quant_encoding is 0 (scale and offset)
   std::uint32_t quant_encoding = 0;  // QNN's number; 2147483647: none
-  std::string problem;           // why it cannot be used, with file and line; empty: usable
+  std::string problem;               // why it cannot be used, with file and line; empty: usable
 };
 
 /// One graph execution: one manifest.
 struct Execution {
   std::uint64_t number = 0;
   std::filesystem::path manifest;
-  std::vector<DumpEntry> entries;      // manifest order, including unusable ones
-  std::vector<std::string> problems;   // about the manifest itself (bad header, torn last line) and every unusable entry
+  std::vector<DumpEntry> entries;     // manifest order, including unusable ones
+  std::vector<std::string> problems;  // about the manifest itself (bad header, torn last line) and every unusable entry
   /// True when the header is right, the last line ends with a newline and every file is there with its full size.
   bool complete = false;
 };
 
 class Dump {
  public:
-  /// Reads the directory: lists manifests, parses only what select() asks for. Errors: no such directory, no manifest in it.
+  /// Reads the directory: lists manifests, parses only what select() asks for. Errors: no such directory, no manifest
+  /// in it.
   static Result<Dump> open(const std::filesystem::path& directory);
 
   const std::filesystem::path& directory() const { return directory_; }
@@ -67,17 +68,18 @@ class Dump {
 
 /// Parses manifest text. File columns are resolved against `directory` and must not leave it; files are not looked at
 /// (so that it can be fuzzed). `manifest` stands in messages.
-Execution parse_manifest(std::string_view text, const std::filesystem::path& manifest, const std::filesystem::path& directory);
+Execution parse_manifest(std::string_view text, const std::filesystem::path& manifest,
+                         const std::filesystem::path& directory);
 
 /// What a dumped name stands for.
 struct DumpRole {
   enum class Kind : std::uint8_t {
-    tensor,      // "t20": the model's tensor itself
-    cast,        // "t20_cast": its fp16 side at the graph's ends
-    dequant,     // "t20_dequant": its quantized side at the graph's output
-    stage,       // "<node>_<stage>": inside an operator
-    quant_stage, // "QnnTensor_7": inserted by the backend
-    attention,   // "_mnn_...": attention state
+    tensor,       // "t20": the model's tensor itself
+    cast,         // "t20_cast": its fp16 side at the graph's ends
+    dequant,      // "t20_dequant": its quantized side at the graph's output
+    stage,        // "<node>_<stage>": inside an operator
+    quant_stage,  // "QnnTensor_7": inserted by the backend
+    attention,    // "_mnn_...": attention state
     unknown,
   };
   Kind kind = Kind::unknown;
