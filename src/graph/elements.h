@@ -34,6 +34,14 @@ Result<std::vector<T>> copy_as(Bytes bytes) {
   return values;
 }
 
+/// Entry `i` of a vector of 64-bit numbers. The verifier of FlatBuffers 2.0 checks a vector's alignment only up to the
+/// 4 bytes of its length, so that Vector::Get may not be used here.
+inline std::int64_t entry_of(const flatbuffers::Vector<std::int64_t>& vector, flatbuffers::uoffset_t i) {
+  std::int64_t value = 0;
+  std::memcpy(&value, vector.Data() + static_cast<std::size_t>(i) * sizeof(value), sizeof(value));
+  return value;
+}
+
 /// MNN's own test for weights in a side file: a record with one entry or none is not external.
 inline bool is_external(const flatbuffers::Vector<std::int64_t>* external) {
   return external != nullptr && external->size() > 1;

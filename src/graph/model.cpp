@@ -56,14 +56,16 @@ const wire::Op& Model::wire_op(int index) const {
 Result<Bytes> Model::external_part(int op, const flatbuffers::Vector<std::int64_t>& external, int part) const {
   const auto entry = static_cast<flatbuffers::uoffset_t>(part) + 1;
   if (entry >= external.size()) return Bytes();
-  std::int64_t offset = external.Get(0);
+  std::int64_t offset = entry_of(external, 0);
   for (flatbuffers::uoffset_t i = 1; i < entry; ++i) {
-    if (__builtin_add_overflow(offset, external.Get(i), &offset)) offset = -1;
-    if (offset < 0 || external.Get(i) < 0) break;
+    const std::int64_t skipped = entry_of(external, i);
+    if (skipped < 0 || __builtin_add_overflow(offset, skipped, &offset)) {
+      return fail("its side-file record is impossible: part {} has {} bytes", i - 1, skipped);
+    }
   }
   const flatbuffers::String* own = wire_op(op).externalPath();
   const bool named = own != nullptr && own->size() > 0;
-  return side_files_.read(named ? std::optional(own->str()) : std::nullopt, offset, external.Get(entry));
+  return side_files_.read(named ? std::optional(own->str()) : std::nullopt, offset, entry_of(external, entry));
 }
 
 Result<FloatArray> Model::float_part(int op, const flatbuffers::Vector<float>* inline_values,

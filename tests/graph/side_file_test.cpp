@@ -134,8 +134,23 @@ TEST_F(SideFile, RefusesImpossibleRecords) {
   EXPECT_THAT(weight_error(external_convolution({0, -8, 4})), HasSubstr("expects -8 bytes"));
   EXPECT_THAT(weight_error(external_convolution({4, kMax, 4})), HasSubstr("but the file ends at 12"));
   EXPECT_THAT(weight_error(external_convolution({0, 7, 4})), HasSubstr("no whole number"));
-  const Result<Model> overflow = open(external_convolution({kMax, kMax, 4}));
-  EXPECT_THAT(overflow->convolution_bias(1).error().message, HasSubstr("expects 4 bytes at -1"));
+  for (const std::vector<std::int64_t>& record : {std::vector{kMax, kMax, 4L}, std::vector{8L, -4L, 4L}}) {
+    const Result<Model> model = open(external_convolution(record));
+    EXPECT_THAT(model->convolution_bias(1).error().message, HasSubstr("part 0 has " + std::to_string(record[1])));
+  }
+}
+
+TEST_F(SideFile, RecordsMayBeMisaligned) {
+  // The verifier accepts a vector of 64-bit numbers that begins at a multiple of 4 only.
+  Builder builder;
+  builder.Finish(builder.CreateVector(std::vector<std::int64_t>{4, 8, 0}));
+  std::vector<std::uint64_t> storage(builder.GetSize() / 8 + 2);
+  auto* shifted = reinterpret_cast<std::uint8_t*>(storage.data()) + 4;
+  std::memcpy(shifted, builder.GetBufferPointer(), builder.GetSize());
+  dir_.write("m/net.mnn.weight", floats({1, 2, 3}));
+  const Result<Model> model = open(external_convolution({0, 8, 4}));
+  const auto* record = flatbuffers::GetRoot<flatbuffers::Vector<std::int64_t>>(shifted);
+  EXPECT_THAT(copy(model->float_part(1, nullptr, record, 0)), ElementsAre(2, 3));
 }
 
 TEST_F(SideFile, GivenByTheUserReplacesAll) {
