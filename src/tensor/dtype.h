@@ -9,12 +9,23 @@
 namespace qnndbg {
 
 enum class DType : std::uint8_t {
-  i8, i16, i32, i64,
-  u8, u16, u32, u64,
+  i8,
+  i16,
+  i32,
+  i64,
+  u8,
+  u16,
+  u32,
+  u64,
   f16,  // HTP's half: exponent 31 is an ordinary number, there is no infinity and no NaN (see half.h)
-  f32, f64,
-  sfixed8, sfixed16, sfixed32,  // signed fixed point: real = (q + offset) * scale
-  ufixed8, ufixed16, ufixed32,  // unsigned fixed point
+  f32,
+  f64,
+  sfixed8,
+  sfixed16,
+  sfixed32,  // signed fixed point: real = (q + offset) * scale
+  ufixed8,
+  ufixed16,
+  ufixed32,  // unsigned fixed point
   bool8,
 };
 

@@ -33,7 +33,7 @@ float half_to_float(std::uint16_t bits, HalfKind kind);
 void half_to_float(std::span<const std::uint16_t> in, std::span<float> out, HalfKind kind);
 
 /// One float to binary16 bits. Magnitudes above 65504 (after rounding) give infinity (0x7C00 | sign); NaN stays NaN
-/// (0x7E00). Subnormals are kept.
+/// (0x7E00 | sign, without its payload). Subnormals are kept.
 std::uint16_t float_to_half(float value, HalfRounding rounding);
 
 /// Rounds every value to the half grid as a constant reaches the device, in place, and reads it back as HTP does:

@@ -97,10 +97,10 @@ class Blocks {
       const float a = block_.a[i], x = block_.x[i];
       block_.a_specials.add(a);
       block_.x_specials.add(x);
-      if (!std::isfinite(a) || !std::isfinite(x)) continue;
       pair_a_[count] = a;
       pair_x_[count] = x;
-      offset_[count++] = static_cast<std::uint16_t>(i);
+      offset_[count] = static_cast<std::uint16_t>(i);
+      count += std::isfinite(a) && std::isfinite(x);
     }
     block_.count = count;
     block_.a = pair_a_.data();
@@ -193,7 +193,8 @@ Metrics figures_of(const Totals& totals) {
   m.expected_nan = totals.x.nan;
   m.expected_inf = totals.x.inf;
   m.expected_zero = totals.x.zero;
-  m.sqnr_db = std::numeric_limits<double>::infinity();
+  m.sqnr_db = sqnr_of(totals.sums);
+  m.cosine = cosine_of(totals.sums);
   if (m.compared == 0) return m;
   const simd::BlockSums& s = totals.sums;
   const auto n = static_cast<double>(m.compared);
@@ -204,8 +205,6 @@ Metrics figures_of(const Totals& totals) {
   m.max_rel = relative(m.max_abs, m.expected_max_abs);
   m.mean_rel = relative(s.abs_e, s.abs_x);
   m.rmse = std::sqrt(s.ee / n);
-  m.sqnr_db = sqnr_of(s);
-  m.cosine = cosine_of(s);
   m.expected_min = s.x_min;
   m.expected_max = s.x_max;
   m.actual_min = s.a_min;
@@ -229,7 +228,7 @@ std::vector<float> sample_errors(const Source& actual, std::span<const float> ex
     random = random * 1664525u + 1013904223u;  // Numerical Recipes' linear congruential generator
     const std::size_t i = first + (static_cast<std::uint64_t>(random) * stride >> 32);
     const float error = std::abs(actual.at(i) - expected[i]);
-    if (!std::isnan(error)) sample.push_back(error);
+    if (std::isfinite(error)) sample.push_back(error);
   }
   return sample;
 }

@@ -8,8 +8,8 @@
 
 namespace qnndbg {
 
-/// Reads <f4, <f8, <f2, <i4, <i8, |u1, |i1, |b1 data into an f32 tensor (i32 for the integer types; i8 values that do not
-/// fit 32 bits are an error). Refuses Fortran order, other types, headers that lie about the size.
+/// Reads <f4, <f8, <f2, <i4, <i8, |u1, |i1, |b1 data into an f32 tensor (i32 for the integer types; i8 values that do
+/// not fit 32 bits are an error). Refuses Fortran order, other types, headers that lie about the size.
 Result<Tensor> read_npy(const std::filesystem::path& path);
 
 /// The same from memory; `name` stands in messages.

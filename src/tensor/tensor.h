@@ -20,7 +20,8 @@ using Dims = std::vector<std::int64_t>;
 std::int64_t element_count(const Dims& dims);
 
 /// Refuses negative extents and products that no tensor of a real model reaches (more than 2^31 - 1 elements),
-/// before anything is allocated. Returns the element count.
+/// before anything is allocated. Zero extents excuse no others: [0, 2^62, 2^62] is refused, as its strides overflow.
+/// Returns the element count.
 Result<std::int64_t> check_dims(const Dims& dims);
 
 /// "1x3x64x64"; "scalar" for rank 0.
@@ -31,7 +32,7 @@ std::string to_string(const Dims& dims);
 class Tensor {
  public:
   Tensor() = default;
-  /// Precondition: check_dims(dims) holds, type is f32 or i32.
+  /// Precondition: check_dims(dims) holds, type is f32 or i32. Throws std::bad_alloc as a vector would.
   Tensor(DType type, Dims dims);
 
   static Tensor f32(Dims dims) { return Tensor(DType::f32, std::move(dims)); }
@@ -46,7 +47,9 @@ class Tensor {
 
   /// Elements as f32 / i32. Precondition: the tensor has that type.
   std::span<float> f32() { return {static_cast<float*>(data_.get()), static_cast<std::size_t>(size_)}; }
-  std::span<const float> f32() const { return {static_cast<const float*>(data_.get()), static_cast<std::size_t>(size_)}; }
+  std::span<const float> f32() const {
+    return {static_cast<const float*>(data_.get()), static_cast<std::size_t>(size_)};
+  }
   std::span<std::int32_t> i32() { return {static_cast<std::int32_t*>(data_.get()), static_cast<std::size_t>(size_)}; }
   std::span<const std::int32_t> i32() const {
     return {static_cast<const std::int32_t*>(data_.get()), static_cast<std::size_t>(size_)};
