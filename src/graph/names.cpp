@@ -76,18 +76,20 @@ std::vector<std::string> nearest_names(std::string_view text, const std::vector<
                                        std::size_t limit) {
   if (text.empty() || text.size() > kMaxCompared) return {};
   const std::size_t furthest = std::max<std::size_t>(2, text.size() / 3);
-  std::vector<std::pair<std::size_t, const std::string*>> near;
-  for (const std::string& candidate : candidates) {
+  std::vector<std::pair<std::size_t, std::size_t>> near;  // distance, position: equal distances keep the given order
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const std::string& candidate = candidates[i];
     const std::size_t longer = std::max(candidate.size(), text.size());
     if (candidate.empty() || longer - std::min(candidate.size(), text.size()) > furthest) continue;
     const std::size_t distance = edit_distance(text, candidate, furthest);
-    if (distance <= furthest && distance < longer) near.emplace_back(distance, &candidate);
+    if (distance <= furthest && distance < longer) near.emplace_back(distance, i);
   }
-  std::stable_sort(near.begin(), near.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::sort(near.begin(), near.end());
   std::vector<std::string> names;
-  for (const auto& [distance, candidate] : near) {
+  for (const auto& [distance, position] : near) {
     if (names.size() == limit) break;
-    if (std::find(names.begin(), names.end(), *candidate) == names.end()) names.push_back(*candidate);
+    const std::string& candidate = candidates[position];
+    if (std::find(names.begin(), names.end(), candidate) == names.end()) names.push_back(candidate);
   }
   return names;
 }
