@@ -43,6 +43,8 @@ class LayerNorm final : public Op {
  public:
   explicit LayerNorm(Parameters parameters) : p_(std::move(parameters)) {}
 
+  bool has_constants() const override { return true; }
+
   Result<std::vector<TensorSpec>> infer(std::span<const Operand> inputs) const override {
     auto x = require_operand(inputs, 0, 1);
     if (!x) return fail(x.error());

@@ -124,7 +124,10 @@ class Op {
   /// True for operators that MNN evaluates while it shapes the graph, whatever feeds them (Const, Shape, Rank, Size).
   virtual bool shape_only() const { return false; }
 
-  /// Layout of output `output` in MNN, given the operands' (facts: docs/mnn-format.md, layouts).
+  /// True for operators with float constants of their own (weights, bias, gamma): they show how constants were rounded to half.
+  virtual bool has_constants() const { return false; }
+
+  /// Layout of the outputs in MNN, given the operands' (facts: docs/mnn-format.md, layouts).
   /// `inputs[k].layout` of host values is Layout::logical.
   virtual Layout output_layout(std::span<const Operand> inputs) const;
 };

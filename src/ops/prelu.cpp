@@ -12,6 +12,8 @@ class Prelu final : public Op {
  public:
   explicit Prelu(std::vector<float> slope) : slope_(std::move(slope)) {}
 
+  bool has_constants() const override { return true; }
+
   Result<std::vector<TensorSpec>> infer(std::span<const Operand> inputs) const override {
     auto x = require_operand(inputs, 0);
     if (!x) return fail(x.error());

@@ -10,6 +10,8 @@ class Scale final : public Op {
  public:
   Scale(std::vector<float> scale, std::vector<float> bias) : scale_(std::move(scale)), bias_(std::move(bias)) {}
 
+  bool has_constants() const override { return true; }
+
   Result<std::vector<TensorSpec>> infer(std::span<const Operand> inputs) const override {
     auto x = require_operand(inputs, 0, 2);
     if (!x) return fail(x.error());

@@ -55,6 +55,7 @@ class ConvolutionFamily : public Op {
 
   Result<std::vector<TensorSpec>> infer(std::span<const Operand> inputs) const override;
   Result<std::vector<Stage>> lower(const LowerContext& context) const override;
+  bool has_constants() const override { return true; }
   Layout output_layout(std::span<const Operand>) const override { return Layout::channel_last; }
 
  protected:

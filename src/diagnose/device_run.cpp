@@ -1,0 +1,144 @@
+#include "diagnose/device_run.h"
+
+#include <cmath>
+
+namespace qnndbg {
+namespace {
+
+Layout other(Layout layout) { return layout == Layout::logical ? Layout::channel_last : Layout::logical; }
+
+/// How good an entry is as the operator's own result: its device-side name beats the host-side one.
+int preference(DumpRole::Kind kind) { return kind == DumpRole::Kind::tensor ? 1 : 2; }
+
+bool names_a_tensor(const DumpRole& role) {
+  return role.kind == DumpRole::Kind::tensor || role.kind == DumpRole::Kind::cast || role.kind == DumpRole::Kind::dequant;
+}
+
+}  // namespace
+
+std::optional<Layout> fitting_layout(const Dims& device, const Dims& logical, Layout rule) {
+  if (to_device_dims(logical, rule) == device) return rule;
+  if (to_device_dims(logical, other(rule)) == device) return other(rule);
+  return std::nullopt;
+}
+
+DeviceRun::DeviceRun(const Model& model, const Execution& execution) : model_(&model), execution_(&execution) {
+  const Graph& graph = model.graph();
+  const DumpNames names(graph);
+  own_.assign(graph.tensors.size(), -1);
+  boundary_.assign(graph.tensors.size(), -1);
+  unusable_.assign(graph.tensors.size(), -1);
+  stages_.resize(graph.ops.size());
+  dumped_.assign(graph.ops.size(), false);
+  mismatch_.resize(execution.entries.size());
+  for (std::size_t i = 0; i < execution.entries.size(); ++i) {
+    const DumpEntry& entry = execution.entries[i];
+    const auto index = static_cast<int>(i);
+    roles_.push_back(names.role(entry.name));
+    const DumpRole& role = roles_.back();
+    if (names_a_tensor(role)) {
+      const auto t = static_cast<std::size_t>(role.tensor);
+      const int producer = graph.tensors[t].producer;
+      if (producer >= 0) dumped_[static_cast<std::size_t>(producer)] = true;
+      if (!entry.problem.empty()) {
+        unusable_[t] = index;
+      } else if (own_[t] < 0) {
+        own_[t] = index;
+      } else if (preference(role.kind) > preference(roles_[static_cast<std::size_t>(own_[t])].kind)) {
+        boundary_[t] = own_[t];
+        own_[t] = index;
+      } else if (preference(role.kind) < preference(roles_[static_cast<std::size_t>(own_[t])].kind)) {
+        boundary_[t] = index;
+      }
+    } else if (role.kind == DumpRole::Kind::stage) {
+      dumped_[static_cast<std::size_t>(role.op)] = true;
+      if (entry.problem.empty()) stages_[static_cast<std::size_t>(role.op)].emplace(role.stage, index);
+    }
+  }
+}
+
+int DeviceRun::stage(int op, std::string_view name) const {
+  const auto& stages = stages_[static_cast<std::size_t>(op)];
+  const auto found = stages.find(name);
+  return found == stages.end() ? -1 : found->second;
+}
+
+PlanHints DeviceRun::hints(const std::optional<InputMap>& given) const {
+  PlanHints hints;
+  for (const GraphInput& input : model_->graph().inputs) {
+    const int index = own(input.tensor);
+    if (index >= 0) {
+      const Layout layout = input.format == MnnFormat::nc4hw4 ? Layout::channel_last : Layout::logical;
+      hints.input_dims[input.tensor] = to_logical_dims(entry(index).dims, layout);
+    } else if (given) {
+      for (const auto& [name, tensor] : *given) {
+        const GraphInput* named = model_->graph().find_input(name);
+        if (named != nullptr && named->tensor == input.tensor) hints.input_dims[input.tensor] = tensor.dims();
+      }
+    }
+  }
+  hints.dumped_spec = [this](int tensor, bool channel_last) -> std::optional<TensorSpec> {
+    const int index = own(tensor);
+    if (index < 0) return std::nullopt;
+    const DType type = entry(index).type == DType::i32 ? DType::i32 : DType::f32;
+    return TensorSpec{type, to_logical_dims(entry(index).dims, channel_last ? Layout::channel_last : Layout::logical)};
+  };
+  hints.dumped_layout = [this](int tensor, const Dims& logical, Layout rule) -> std::optional<Layout> {
+    const int index = own(tensor);
+    return index < 0 ? std::nullopt : fitting_layout(entry(index).dims, logical, rule);
+  };
+  return hints;
+}
+
+Result<void> DeviceRun::check_dims_against(const GraphPlan& plan) {
+  int compared = 0;
+  int disagree = 0;
+  std::string example;
+  for (std::size_t t = 0; t < own_.size(); ++t) {
+    if (own_[t] < 0 || !plan.tensors[t].spec) continue;
+    ++compared;
+    const DumpEntry& dumped_entry = entry(own_[t]);
+    const Dims expected = to_device_dims(plan.tensors[t].spec->dims, plan.tensors[t].layout);
+    if (expected == dumped_entry.dims) continue;
+    ++disagree;
+    std::string& why = mismatch_[static_cast<std::size_t>(own_[t])];
+    why = fmt::format("{}:{}: {} has dims {}, the model gives {}", execution_->manifest.filename().string(), dumped_entry.line, dumped_entry.name,
+                      to_string(dumped_entry.dims), to_string(expected));
+    if (example.empty()) example = why;
+    unusable_[t] = own_[t];
+    own_[t] = -1;
+    boundary_[t] = -1;
+  }
+  if (compared == 0) return fail("{}: no tensor of this dump is one of the model's; is it of another model?", execution_->manifest.string());
+  if (disagree * 10 > compared) {
+    return fail("this dump is not of this model (or was made with other input sizes): the dims of {} of {} tensors disagree, e.g. {}", disagree, compared, example);
+  }
+  return {};
+}
+
+std::string DeviceRun::problem_of(int tensor) const {
+  const int index = unusable_[static_cast<std::size_t>(tensor)];
+  if (index < 0) return {};
+  return entry(index).problem.empty() ? mismatch(index) : entry(index).problem;
+}
+
+Result<Tensor> DeviceRun::load(int index, DType type, const Dims& dims, Layout layout, HalfKind half) const {
+  const DumpEntry& source = entry(index);
+  if (element_count(source.dims) != element_count(dims)) {
+    return fail("{} holds {} elements, {} were expected ({})", source.name, element_count(source.dims), element_count(dims), to_string(dims));
+  }
+  auto file = Dump::map(source);
+  if (!file) return fail(file.error());
+  Tensor values = Tensor::f32(dims);
+  decode_to_logical(file->bytes(), source.type, source.encoding.value_or(Encoding{1, 0}), half, dims, layout, values.f32());
+  if (type == DType::f32) return values;
+  Tensor integers = Tensor::i32(dims);
+  for (std::size_t i = 0; i < values.f32().size(); ++i) {
+    const float v = values.f32()[i];
+    // float -> int of an out-of-range value is undefined; such a value cannot be a valid index or count anyway.
+    integers.i32()[i] = std::isfinite(v) && std::fabs(v) < 2147483520.0F ? static_cast<std::int32_t>(v) : 0;
+  }
+  return integers;
+}
+
+}  // namespace qnndbg

@@ -1,0 +1,491 @@
+#include "diagnose/diagnose.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "diagnose/baseline_values.h"
+#include "diagnose/causes.h"
+#include "diagnose/constant_rounding.h"
+#include "diagnose/input_check.h"
+#include "diagnose/replay.h"
+#include "diagnose/threads.h"
+#include "diagnose/verdict.h"
+#include "knowledge/findings.h"
+
+namespace qnndbg {
+namespace {
+
+std::size_t at(int index) { return static_cast<std::size_t>(index); }
+
+/// "[0, 3, 12, 7]" of a flat element index.
+std::string position_text(std::int64_t element, const Dims& dims) {
+  if (dims.empty()) return "[]";
+  std::vector<std::int64_t> index(dims.size());
+  for (std::size_t k = dims.size(); k-- > 0;) {
+    index[k] = element % dims[k];
+    element /= dims[k];
+  }
+  return fmt::format("[{}]", fmt::join(index, ", "));
+}
+
+float max_abs(const Tensor& tensor) {
+  float max = 0;
+  for (float v : tensor.f32()) max = std::max(max, std::fabs(v));
+  return max;
+}
+
+ErrorFigure figure_of(const Metrics& metrics, std::optional<double> bound_ratio) {
+  return {.max_abs = metrics.max_abs, .max_rel = metrics.max_rel, .bound_ratio = bound_ratio};
+}
+
+ModelInfo describe(const Model& model) {
+  ModelInfo info;
+  info.file = model.path().filename().string();
+  info.converter_version = model.converter_version();
+  info.source = model.graph().source;
+  info.bytes = model.file_bytes();
+  info.operators = static_cast<int>(model.graph().ops.size());
+  info.tensors = static_cast<int>(model.graph().tensors.size());
+  return info;
+}
+
+/// One run of the main job; the steps stand in diagnose() at the end of the file.
+class Diagnoser {
+ public:
+  Diagnoser(const Model& model, const DiagnoseOptions& options, const Execution& execution, DeviceRun& run, const GraphPlan& plan,
+            const Bounds& bounds, Diagnosis& out)
+      : model_(model), graph_(model.graph()), options_(options), execution_(execution), run_(run), plan_(plan),
+        replayer_({plan, run, bounds, options.half}), bounds_(bounds), baseline_(plan), out_(out),
+        tainted_(graph_.tensors.size(), false), end_to_end_(graph_.tensors.size()) {}
+
+  Result<void> diagnose() {
+    list_tensors();
+    decide_rounding();
+    const int total = static_cast<int>(graph_.ops.size());
+    for (const OpNode& node : graph_.ops) {
+      if (options_.progress && !options_.progress(node.index, total, node.name)) return fail("interrupted");
+      visit(node);
+    }
+    return {};
+  }
+
+ private:
+  void list_tensors() {
+    for (std::size_t i = 0; i < execution_.entries.size(); ++i) {
+      const DumpEntry& entry = execution_.entries[i];
+      const DumpRole& role = run_.roles()[i];
+      TensorRow row;
+      row.name = entry.name;
+      row.device_dims = entry.dims;
+      row.dims = entry.dims;
+      row.dtype = entry.type;
+      row.encoding = entry.encoding;
+      row.problem = entry.problem.empty() ? run_.mismatch(static_cast<int>(i)) : entry.problem;
+      row.op_index = role.op;
+      if (role.tensor >= 0) {
+        row.tensor = tensor_id(role.tensor);
+        row.op_index = graph_.tensors[at(role.tensor)].producer;
+        const PlannedTensor& planned = plan_.tensors[at(role.tensor)];
+        const Layout layout = planned.layout;
+        row.dims = to_logical_dims(entry.dims, layout);
+        row.layout = std::string(name_of(layout, static_cast<int>(entry.dims.size())));
+      }
+      out_.tensors.push_back(std::move(row));
+    }
+  }
+
+  void decide_rounding() {
+    if (options_.constants == ConstantsMode::toward_zero) rounding_ = HalfRounding::toward_zero;
+    if (options_.constants == ConstantsMode::nearest) rounding_ = HalfRounding::nearest;
+    std::optional<HalfRounding> decided;
+    if (options_.constants == ConstantsMode::automatic) {
+      decided = find_constant_rounding(replayer_);
+      rounding_ = decided.value_or(HalfRounding::toward_zero);
+    } else {
+      decided = rounding_;
+    }
+    if (decided) out_.run.constant_rounding = *decided == HalfRounding::nearest ? "nearest" : "toward_zero";
+  }
+
+  void visit(const OpNode& node) {
+    OperatorRow row;
+    row.index = node.index;
+    row.name = node.name;
+    row.type = node.type_name;
+    for (int t : node.inputs) {
+      if (t >= 0) row.inputs.push_back(tensor_id(t));
+    }
+    for (int t : node.outputs) row.outputs.push_back(tensor_id(t));
+
+    const PlannedOp& planned = plan_.ops[at(node.index)];
+    ++out_.coverage.ops_total;
+    if (planned.is_input) {
+      visit_input(node, row);
+    } else if (planned.set_aside && !run_.dumped(node.index)) {
+      row.status = OpStatus::set_aside;
+      row.reason = "computed on the host while the graph is shaped";
+    } else {
+      visit_operator(node, row);
+    }
+    count(node, row);
+    const bool taint = row.status == OpStatus::broken || row.status == OpStatus::inherited || (row.status == OpStatus::not_judged && reads_tainted(node));
+    for (int t : node.outputs) tainted_[at(t)] = taint;
+    out_.operators.push_back(std::move(row));
+    baseline_.release_after(node.index);
+  }
+
+  void count(const OpNode& node, const OperatorRow& row) {
+    if (row.status == OpStatus::set_aside) {
+      ++out_.coverage.ops_set_aside;
+      return;
+    }
+    const bool dumped = run_.dumped(node.index);
+    if (dumped) ++out_.coverage.ops_dumped;
+    if (row.status == OpStatus::not_judged) {
+      out_.coverage.not_judged.push_back({node.index, node.name, node.type_name, row.reason});
+    } else if (dumped) {
+      ++out_.coverage.ops_judged;
+    }
+  }
+
+  bool reads_tainted(const OpNode& node) const {
+    return std::any_of(node.inputs.begin(), node.inputs.end(), [&](int t) { return t >= 0 && tainted_[at(t)]; });
+  }
+
+  // --- inputs -----------------------------------------------------------------------------------------------------
+
+  const Tensor* given_input(int tensor) const {
+    if (!options_.inputs) return nullptr;
+    for (const auto& [name, value] : *options_.inputs) {
+      const GraphInput* input = graph_.find_input(name);
+      if (input != nullptr && input->tensor == tensor) return &value;
+    }
+    return nullptr;
+  }
+
+  void visit_input(const OpNode& node, OperatorRow& row) {
+    const int tensor = node.outputs.empty() ? -1 : node.outputs[0];
+    if (tensor < 0 || !plan_.tensors[at(tensor)].spec) {
+      row.status = OpStatus::not_judged;
+      row.reason = plan_.ops[at(node.index)].problem.empty() ? "its dims are not known" : plan_.ops[at(node.index)].problem;
+      return;
+    }
+    const PlannedTensor& planned = plan_.tensors[at(tensor)];
+    const Tensor* given = given_input(tensor);
+    std::optional<Tensor> device;
+    if (run_.own(tensor) >= 0) {
+      auto loaded = run_.load(run_.own(tensor), planned.spec->type, planned.spec->dims, planned.layout, options_.half);
+      if (loaded) device = std::move(*loaded);
+    }
+    row.status = OpStatus::set_aside;
+    row.reason = given == nullptr ? "no input was given to compare it with" : "the dump does not hold it";
+    if (given != nullptr && device) compare(node, tensor, *given, *device, row);
+
+    // The baseline starts from what was given; without it, from what the device had.
+    if (given != nullptr && given->dims() == planned.spec->dims && given->type() == planned.spec->type) {
+      baseline_.set_input(tensor, given->clone());
+    } else if (device) {
+      baseline_.set_input(tensor, std::move(*device));
+    }
+  }
+
+  void compare(const OpNode& node, int tensor, const Tensor& given, const Tensor& device, OperatorRow& row) {
+    std::optional<InputDifference> difference;
+    if (given.size() != device.size() || given.type() != device.type()) {
+      difference = InputDifference{"input_differs", fmt::format("the dump's input has dims {}, the given one {}", to_string(device.dims()), to_string(given.dims()))};
+    } else {
+      difference = compare_input(device, given);
+    }
+    row.status = difference ? OpStatus::broken : OpStatus::right;
+    row.reason.clear();
+    std::optional<ErrorFigure> error;
+    if (given.size() == device.size() && given.type() == DType::f32 && device.type() == DType::f32) {
+      const Metrics metrics = compute_metrics(device.f32(), given.f32());
+      TensorRow& tensor_row = out_.tensors[at(run_.own(tensor))];
+      tensor_row.baseline = metrics;
+      error = figure_of(metrics, std::nullopt);
+      row.end_to_end = error;
+      end_to_end_[at(tensor)] = error;
+    }
+    if (!difference) return;
+    Finding finding = make_finding(node, FindingKind::input, difference->cause);
+    finding.tensor = tensor_id(tensor);
+    finding.dump_tensor = run_.entry(run_.own(tensor)).name;
+    finding.proven = true;
+    finding.local_error = error;
+    finding.evidence.push_back(difference->evidence);
+    out_.findings.push_back(std::move(finding));
+  }
+
+  // --- operators --------------------------------------------------------------------------------------------------
+
+  void visit_operator(const OpNode& node, OperatorRow& row) {
+    ReplayedOp replayed = replayer_.replay(node.index, rounding_);
+    const bool have_baseline = baseline_.compute(node.index).has_value();
+    if (!replayed.problem.empty()) {
+      row.status = OpStatus::not_judged;
+      row.reason = replayed.problem;
+      if (have_baseline) compare_outputs_with_baseline(node, nullptr, row);
+      return;
+    }
+    row.bound_ratio = replayed.bound_ratio();
+    for (const JudgedStage& stage : replayed.judged) record_stage(node, replayed.stages[stage.stage], stage);
+    if (have_baseline) compare_outputs_with_baseline(node, &replayed, row);
+    const JudgedStage* broken = replayed.first_broken();
+    row.status = broken != nullptr ? OpStatus::broken : reads_tainted(node) ? OpStatus::inherited : OpStatus::right;
+    if (broken != nullptr) report_bug(node, replayed, *broken);
+    report_range(node, replayed);
+    judge_boundaries(node, replayed, row);
+  }
+
+  void record_stage(const OpNode& node, const Stage& stage, const JudgedStage& judged) {
+    TensorRow& row = out_.tensors[at(judged.entry)];
+    row.local = compute_metrics(judged.device.f32(), judged.reference.f32());
+    row.bound_ratio = judged.judgement.bound_ratio;
+    row.within_bound = judged.judgement.within_bound;
+    if (!stage.name.empty()) {
+      row.op_index = node.index;
+      row.dims = judged.device.dims();
+      row.layout = std::string(name_of(stage.layout, judged.device.rank()));
+    }
+  }
+
+  /// Device value of output `k` if the replay already holds it.
+  static const Tensor* judged_output(const ReplayedOp* replayed, int k) {
+    if (replayed == nullptr) return nullptr;
+    for (const JudgedStage& stage : replayed->judged) {
+      const Stage& made = replayed->stages[stage.stage];
+      if (made.name.empty() && made.output == k) return &stage.device;
+    }
+    return nullptr;
+  }
+
+  void compare_outputs_with_baseline(const OpNode& node, const ReplayedOp* replayed, OperatorRow& row) {
+    for (std::size_t k = 0; k < node.outputs.size(); ++k) {
+      const int tensor = node.outputs[k];
+      const Tensor* expected = baseline_.value(tensor);
+      const int entry = run_.own(tensor);
+      if (expected == nullptr || entry < 0 || expected->type() != DType::f32) continue;
+      std::optional<Tensor> loaded;
+      const Tensor* device = judged_output(replayed, static_cast<int>(k));
+      if (device == nullptr) {
+        auto value = run_.load(entry, DType::f32, expected->dims(), plan_.tensors[at(tensor)].layout, options_.half);
+        if (!value) continue;
+        loaded = std::move(*value);
+        device = &*loaded;
+      }
+      if (device->size() != expected->size()) continue;
+      const Metrics metrics = compute_metrics(device->f32(), expected->f32());
+      out_.tensors[at(entry)].baseline = metrics;
+      const ErrorFigure figure = figure_of(metrics, std::nullopt);
+      end_to_end_[at(tensor)] = figure;
+      if (!row.end_to_end || figure.max_rel > row.end_to_end->max_rel) row.end_to_end = figure;
+    }
+  }
+
+  Finding make_finding(const OpNode& node, FindingKind kind, std::string_view cause) const {
+    const FindingType& type = finding_type(cause);
+    Finding finding;
+    finding.id = type.id;
+    finding.kind = kind;
+    finding.op = node.name;
+    finding.op_index = node.index;
+    finding.op_type = node.type_name;
+    finding.cause = cause;
+    finding.title = fmt::format("{} `{}` {}", node.type_name, node.name, type.title);
+    finding.next_steps.emplace_back(type.next);
+    return finding;
+  }
+
+  /// The error of the operator's device inputs against the baseline: what it was handed.
+  std::optional<ErrorFigure> inherited_error(const OpNode& node) const {
+    std::optional<ErrorFigure> worst;
+    for (int t : node.inputs) {
+      if (t < 0 || !end_to_end_[at(t)]) continue;
+      if (!worst || end_to_end_[at(t)]->max_rel > worst->max_rel) worst = end_to_end_[at(t)];
+    }
+    return worst;
+  }
+
+  void report_bug(const OpNode& node, const ReplayedOp& replayed, const JudgedStage& broken) {
+    const Stage& stage = replayed.stages[broken.stage];
+    CauseVerdict cause = find_cause(replayer_, replayed, broken, rounding_);
+    Finding finding = make_finding(node, FindingKind::bug, cause.cause);
+    finding.output = stage.output;
+    finding.tensor = node.outputs.empty() ? "" : tensor_id(node.outputs[at(stage.output)]);
+    finding.dump_tensor = run_.entry(broken.entry).name;
+    finding.node = node_name(node, stage);
+    finding.proven = cause.proven;
+    finding.ties = std::move(cause.ties);
+    finding.suspect = std::move(cause.suspect);
+    const Metrics& metrics = *out_.tensors[at(broken.entry)].local;
+    finding.local_error = figure_of(metrics, broken.judgement.bound_ratio);
+    finding.inherited_error = inherited_error(node);
+    finding.evidence = std::move(cause.evidence);
+    const double outside = 100 * (1 - broken.judgement.within_bound);
+    finding.evidence.push_back(fmt::format("{} of the elements of {} are outside the bound of a sound {}",
+                                           outside >= 0.1 ? fmt::format("{:.3g} %", outside) : "a few", finding.dump_tensor, stage.qnn_type));
+    if (broken.judgement.worst >= 0) {
+      const auto i = static_cast<std::size_t>(broken.judgement.worst);
+      finding.evidence.push_back(fmt::format("worst element {}: device {:.5g}, replay {:.5g}", position_text(broken.judgement.worst, broken.device.dims()),
+                                             broken.device.f32()[i], broken.reference.f32()[i]));
+    }
+    out_.findings.push_back(std::move(finding));
+  }
+
+  /// The QNN node that made a stage. LayerNorm and Scale number their nodes by a counter, so their names are not known here.
+  static std::string node_name(const OpNode& node, const Stage& stage) {
+    if (node.name.empty() || node.type_name == "LayerNorm" || node.type_name == "Scale") return {};
+    return qnn_node_name(node.name) + stage.node_suffix;
+  }
+
+  /// Overflow and underflow are reported where they begin: at an operator whose own device inputs were still in range.
+  void report_range(const OpNode& node, const ReplayedOp& replayed) {
+    if (options_.half != HalfKind::htp) return;
+    const JudgedStage* over = nullptr;
+    const JudgedStage* under = nullptr;
+    for (const JudgedStage& stage : replayed.judged) {
+      if (run_.entry(stage.entry).type != DType::f16) continue;
+      if (stage.judgement.beyond_half > 0 && over == nullptr) over = &stage;
+      const double max = stage.judgement.reference_max_abs;
+      if (max > 0 && max < kHalfMinNormal && under == nullptr) under = &stage;
+    }
+    if (over == nullptr && under == nullptr) return;
+    bool input_over = false;
+    bool input_under = false;
+    for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+      const Tensor* operand = replayer_.operands()[k];
+      if (operand == nullptr || operand->type() != DType::f32 || plan_.tensors[at(node.inputs[k])].host) continue;
+      const float max = max_abs(*operand);
+      input_over = input_over || max > kHalfMax;
+      input_under = input_under || max < kHalfMinNormal;
+    }
+    if (over != nullptr && !input_over) {
+      add_range(node, replayed, *over, "fp16_overflow",
+                fmt::format("{} of {} elements exceed 65504; first at {}: fp32 value {:.6g}", over->judgement.beyond_half, over->device.size(),
+                            position_text(over->judgement.first_beyond, over->device.dims()), over->judgement.reference_max_abs));
+    }
+    if (under != nullptr && !input_under) {
+      add_range(node, replayed, *under, "fp16_underflow",
+                fmt::format("the largest of {} elements is {:.3g}, below 2^-14 = 6.1e-5", under->device.size(), under->judgement.reference_max_abs));
+    }
+  }
+
+  void add_range(const OpNode& node, const ReplayedOp& replayed, const JudgedStage& stage, std::string_view cause, std::string evidence) {
+    Finding finding = make_finding(node, FindingKind::range, cause);
+    const Stage& made = replayed.stages[stage.stage];
+    finding.output = made.output;
+    finding.tensor = node.outputs.empty() ? "" : tensor_id(node.outputs[at(made.output)]);
+    finding.dump_tensor = run_.entry(stage.entry).name;
+    finding.node = node_name(node, made);
+    finding.proven = true;
+    finding.local_error = figure_of(*out_.tensors[at(stage.entry)].local, stage.judgement.bound_ratio);
+    finding.inherited_error = inherited_error(node);
+    finding.evidence.push_back(std::move(evidence));
+    out_.findings.push_back(std::move(finding));
+  }
+
+  /// The host side of a graph output ("t91" beside "t91_cast") must be the device side, cast.
+  void judge_boundaries(const OpNode& node, const ReplayedOp& replayed, const OperatorRow& operator_row) {
+    for (std::size_t k = 0; k < node.outputs.size(); ++k) {
+      const int entry = run_.boundary(node.outputs[k]);
+      const Tensor* device = judged_output(&replayed, static_cast<int>(k));
+      if (entry < 0 || device == nullptr) continue;
+      auto host = run_.load(entry, DType::f32, device->dims(), plan_.tensors[at(node.outputs[k])].layout, options_.half);
+      TensorRow& row = out_.tensors[at(entry)];
+      if (!host) {
+        row.problem = host.error().message;
+        continue;
+      }
+      Tensor reference = device->clone();
+      const Judgement judgement = judge(host->f32(), reference.f32(), {}, bounds_.of("Cast"), options_.half, {});
+      row.local = compute_metrics(host->f32(), reference.f32());
+      row.bound_ratio = judgement.bound_ratio;
+      row.within_bound = judgement.within_bound;
+      if (const Tensor* expected = baseline_.value(node.outputs[k]); expected != nullptr && expected->size() == host->size() && expected->type() == DType::f32) {
+        row.baseline = compute_metrics(host->f32(), expected->f32());
+      }
+      if (judgement.right()) continue;
+      Finding finding = make_finding(node, FindingKind::bug, "cast_wrong");
+      finding.op.clear();
+      finding.op_type = "Cast";
+      finding.output = static_cast<int>(k);
+      finding.tensor = tensor_id(node.outputs[k]);
+      finding.dump_tensor = row.name;
+      finding.title = fmt::format("the Cast of `{}` to the host changes its values", operator_row.name);
+      finding.local_error = figure_of(*row.local, judgement.bound_ratio);
+      finding.evidence.push_back(fmt::format("{} is not {} brought to fp32", row.name, run_.entry(run_.own(node.outputs[k])).name));
+      out_.findings.push_back(std::move(finding));
+    }
+  }
+
+  const Model& model_;
+  const Graph& graph_;
+  const DiagnoseOptions& options_;
+  const Execution& execution_;
+  DeviceRun& run_;
+  const GraphPlan& plan_;
+  Replayer replayer_;
+  const Bounds& bounds_;
+  BaselineValues baseline_;
+  Diagnosis& out_;
+  HalfRounding rounding_ = HalfRounding::toward_zero;
+  std::vector<bool> tainted_;
+  std::vector<std::optional<ErrorFigure>> end_to_end_;
+};
+
+Result<void> check_given_inputs(const Model& model, const std::optional<InputMap>& inputs) {
+  if (!inputs) return {};
+  std::vector<std::string> known;
+  for (const GraphInput& input : model.graph().inputs) known.push_back(model.graph().tensors[at(input.tensor)].name);
+  for (const auto& [name, tensor] : *inputs) {
+    if (model.graph().find_input(name) == nullptr) return fail("--inputs: the model has no input `{}`; it has {}", name, fmt::join(known, ", "));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Diagnosis> diagnose(const Model& model, const DiagnoseOptions& options) {
+  const auto start = std::chrono::steady_clock::now();
+  if (model.is_offline_qnn_plugin()) {
+    return fail("{}: this is an offline QNN model, its network is in a context binary; give the .mnn model that it was made from", model.path().string());
+  }
+  if (auto inputs = check_given_inputs(model, options.inputs); !inputs) return fail(inputs.error());
+  use_threads(options.threads);
+  auto dump = Dump::open(options.dump);
+  if (!dump) return fail(dump.error());
+  auto execution = options.execution ? dump->read(*options.execution) : dump->read_last_complete();
+  if (!execution) return fail(execution.error());
+  const std::string arch = options.arch.empty() ? "unknown" : options.arch;
+  auto bounds = Bounds::load(arch, options.tolerance_scale);
+  if (!bounds) return fail(bounds.error());
+
+  DeviceRun run(model, *execution);
+  const PlanHints hints = run.hints(options.inputs);
+  const GraphPlan plan = plan_graph(model, hints);
+  if (auto fits = run.check_dims_against(plan); !fits) return fail(fits.error());
+
+  Diagnosis out;
+  out.model = describe(model);
+  out.run.dump = options.dump.string();
+  out.run.execution = execution->number;
+  out.run.executions = dump->numbers();
+  out.run.dumped_tensors = static_cast<int>(execution->entries.size());
+  out.run.soc = options.soc;
+  out.run.arch = arch;
+  out.run.tolerance_scale = options.tolerance_scale;
+  out.run.inputs_given = options.inputs.has_value();
+  out.notes = execution->problems;
+  if (!bounds->architecture_measured()) {
+    out.notes.push_back(fmt::format("no bound was measured on {}; the forward error bound of fp16 sums is added", arch));
+  }
+  Diagnoser diagnoser(model, options, *execution, run, plan, *bounds, out);
+  if (auto done = diagnoser.diagnose(); !done) return fail(done.error());
+  conclude(model.graph(), out);
+  out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return out;
+}
+
+}  // namespace qnndbg

@@ -1,0 +1,71 @@
+// Local replay: each operator recomputed from the device's own inputs, stage by stage.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "diagnose/bounds.h"
+#include "diagnose/device_run.h"
+#include "diagnose/judge.h"
+#include "ops/graph_plan.h"
+
+namespace qnndbg {
+
+/// What the replay of the whole run shares.
+struct ReplaySettings {
+  const GraphPlan& plan;
+  const DeviceRun& run;
+  const Bounds& bounds;
+  HalfKind half = HalfKind::htp;
+};
+
+/// One stage (or output) of a replayed operator that the dump holds.
+struct JudgedStage {
+  std::size_t stage = 0;  // position in ReplayedOp::stages
+  int entry = -1;         // the dump's entry
+  Tensor device;          // logical order
+  Tensor reference;       // f32, as judged
+  Judgement judgement;
+};
+
+/// An operator with its stages and the values that they worked on.
+struct ReplayedOp {
+  std::string problem;  // why it is not judged; empty: it is
+  std::vector<Stage> stages;
+  std::vector<JudgedStage> judged;
+
+  /// The first judged stage beyond its bound; nullptr when the operator is right.
+  const JudgedStage* first_broken() const;
+  /// The largest ratio over the judged stages.
+  double bound_ratio() const;
+};
+
+class Replayer {
+ public:
+  explicit Replayer(ReplaySettings settings) : settings_(settings) {}
+
+  /// Recomputes and judges an operator. `constants`: how the device rounded weights. The operands stay loaded until the next call.
+  ReplayedOp replay(int op, HalfRounding constants);
+
+  /// The context in which a stage of the last replayed operator ran, for hypotheses: its device inputs.
+  RunContext context_of(const ReplayedOp& replayed, std::size_t stage, HalfRounding constants, std::vector<const Tensor*>& storage) const;
+
+  /// Device values of an operator's operands, loaded by the last replay (null: omitted).
+  const std::vector<const Tensor*>& operands() const { return operands_; }
+
+  const ReplaySettings& settings() const { return settings_; }
+
+ private:
+  Result<void> load_operands(int op, HalfRounding constants);
+  /// Judges stage `s` if the dump holds it; the value that later stages read is left in stage_values_.
+  Result<void> run_stage(int op, const std::vector<Operand>& outputs, std::size_t s, HalfRounding constants, ReplayedOp& out);
+
+  ReplaySettings settings_;
+  std::vector<Tensor> owned_;                  // loaded or rounded operands
+  std::vector<const Tensor*> operands_;        // in the operator's order
+  std::vector<Tensor> stage_values_;           // device value of a stage if dumped, else its reference
+};
+
+}  // namespace qnndbg
