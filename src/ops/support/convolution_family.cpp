@@ -245,7 +245,7 @@ Result<std::vector<Stage>> ConvolutionFamily::lower(const LowerContext& context)
     stages.push_back({.node_suffix = "_relu",
                       .qnn_type = activation == FusedActivation::relu6 ? "Relu6" : "Relu",
                       .inputs = {last},
-                      .bound = "exact",
+                      .bound = "FoldedRelu",
                       .layout = Layout::channel_last,
                       .compute = [activation](const RunContext& run) -> Result<StageResult> {
                         StageResult result{.value = run.inputs[0]->clone()};
