@@ -5,9 +5,11 @@
 
 namespace qnndbg {
 
-Result<std::vector<BaselineGap>> run_baseline(const Model& model, const InputMap& inputs, const BaselineOptions& options,
+Result<std::vector<BaselineGap>> run_baseline(const Model& model, const InputMap& inputs,
+                                              const BaselineOptions& options,
                                               const std::function<Result<void>(const BaselineTensor&)>& sink) {
-  if (model.is_offline_qnn_plugin()) return fail("{}: this is an offline QNN model; give the model that it was made from", model.path().string());
+  if (model.is_offline_qnn_plugin())
+    return fail("{}: this is an offline QNN model; give the model that it was made from", model.path().string());
   use_threads(options.threads);
   const Graph& graph = model.graph();
   PlanHints hints;
@@ -21,7 +23,8 @@ Result<std::vector<BaselineGap>> run_baseline(const Model& model, const InputMap
     if (given == nullptr) return fail("--inputs gives no value for the model's input `{}`", name);
     // The converter stores an open extent as 1 or -1, so only the rank of the model's dims is binding.
     if (given->dims().size() != input.dims.size()) {
-      return fail("input `{}`: dims {} were given, the model says {}", name, to_string(given->dims()), to_string(input.dims));
+      return fail("input `{}`: dims {} were given, the model says {}", name, to_string(given->dims()),
+                  to_string(input.dims));
     }
     hints.input_dims[input.tensor] = given->dims();
   }
@@ -40,7 +43,8 @@ Result<std::vector<BaselineGap>> run_baseline(const Model& model, const InputMap
     for (std::size_t k = 0; k < node.outputs.size(); ++k) {
       const Tensor* value = values.value(node.outputs[k]);
       if (value == nullptr) continue;
-      if (auto taken = sink({node.outputs[k], node.index, static_cast<int>(k), value}); !taken) return fail(taken.error());
+      if (auto taken = sink({node.outputs[k], node.index, static_cast<int>(k), value}); !taken)
+        return fail(taken.error());
     }
     values.release_after(node.index);
   }

@@ -27,9 +27,11 @@ struct BaselineGap {
   std::string reason;
 };
 
-/// Runs the model on `inputs` (by name; an input that is missing or has other dims is an error) and hands every tensor to
-/// `sink` as soon as it exists; an error of the sink ends the run. Memory: only tensors that are still needed are kept.
-Result<std::vector<BaselineGap>> run_baseline(const Model& model, const InputMap& inputs, const BaselineOptions& options,
+/// Runs the model on `inputs` (by name; an input that is missing or has other dims is an error) and hands every tensor
+/// to `sink` as soon as it exists; an error of the sink ends the run. Memory: only tensors that are still needed are
+/// kept.
+Result<std::vector<BaselineGap>> run_baseline(const Model& model, const InputMap& inputs,
+                                              const BaselineOptions& options,
                                               const std::function<Result<void>(const BaselineTensor&)>& sink);
 
 }  // namespace qnndbg

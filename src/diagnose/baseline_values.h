@@ -15,7 +15,8 @@ class BaselineValues {
 
   void set_input(int tensor, Tensor value);
 
-  /// Computes the outputs of `op` from the values so far, in fp32 with unrounded constants. An error says what is missing.
+  /// Computes the outputs of `op` from the values so far, in fp32 with unrounded constants. An error says what is
+  /// missing.
   Result<void> compute(int op);
 
   /// Releases what no operator after `op` reads. Call after the outputs were used.

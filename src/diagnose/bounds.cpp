@@ -14,7 +14,8 @@ Result<Bounds> Bounds::load(std::string_view arch, double tolerance_scale) {
   bounds.measured_ = arch == "unknown" || table["architectures"].contains(arch);
   const double forward_error = bounds.measured_ ? 0.0 : table["unmeasured_architecture"].value("magnitude", 0.0);
   for (const auto& [key, entry] : table["bounds"].items()) {
-    Bound bound{entry.value("y", 0.0), entry.value("max_y", 0.0), entry.value("magnitude", 0.0), entry.value("absolute", 0.0)};
+    Bound bound{entry.value("y", 0.0), entry.value("max_y", 0.0), entry.value("magnitude", 0.0),
+                entry.value("absolute", 0.0)};
     if (key != "exact" && key != "Cast") bound.magnitude += forward_error;
     bound.y *= tolerance_scale;
     bound.max_y *= tolerance_scale;

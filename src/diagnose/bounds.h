@@ -19,8 +19,9 @@ struct Bound {
 
 class Bounds {
  public:
-  /// The table that was built in, for an HTP architecture ("v75"). Measured architectures get their constants; "unknown" gets the
-  /// loosest of the measured ones; any other gets the forward-error bound on top. `tolerance_scale` multiplies everything.
+  /// The table that was built in, for an HTP architecture ("v75"). Measured architectures get their constants;
+  /// "unknown" gets the loosest of the measured ones; any other gets the forward-error bound on top. `tolerance_scale`
+  /// multiplies everything.
   static Result<Bounds> load(std::string_view arch, double tolerance_scale);
 
   /// The bound of a key that an operator names (Stage::bound); keys that the table lacks get "unmeasured".

@@ -13,12 +13,13 @@ namespace qnndbg {
 struct CauseVerdict {
   std::string cause = "unexplained";
   bool proven = false;
-  std::vector<std::string> ties;       // other causes that reproduce the output as well
-  std::vector<std::string> evidence;   // sentences with figures
+  std::vector<std::string> ties;      // other causes that reproduce the output as well
+  std::vector<std::string> evidence;  // sentences with figures
   std::optional<Suspect> suspect;
 };
 
 /// Examines the first broken stage of an operator. The replayer must still hold the operator's operands.
-CauseVerdict find_cause(const Replayer& replayer, const ReplayedOp& replayed, const JudgedStage& broken, HalfRounding constants);
+CauseVerdict find_cause(const Replayer& replayer, const ReplayedOp& replayed, const JudgedStage& broken,
+                        HalfRounding constants);
 
 }  // namespace qnndbg

@@ -7,8 +7,8 @@
 
 namespace qnndbg {
 
-/// Replays operators with constants under both roundings until one of them fits and the other does not. nullopt: no operator of the
-/// run tells them apart.
+/// Replays operators with constants under both roundings until one of them fits and the other does not. nullopt: no
+/// operator of the run tells them apart.
 std::optional<HalfRounding> find_constant_rounding(Replayer& replayer);
 
 }  // namespace qnndbg

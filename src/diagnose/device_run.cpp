@@ -11,7 +11,8 @@ Layout other(Layout layout) { return layout == Layout::logical ? Layout::channel
 int preference(DumpRole::Kind kind) { return kind == DumpRole::Kind::tensor ? 1 : 2; }
 
 bool names_a_tensor(const DumpRole& role) {
-  return role.kind == DumpRole::Kind::tensor || role.kind == DumpRole::Kind::cast || role.kind == DumpRole::Kind::dequant;
+  return role.kind == DumpRole::Kind::tensor || role.kind == DumpRole::Kind::cast ||
+         role.kind == DumpRole::Kind::dequant;
 }
 
 }  // namespace
@@ -102,16 +103,21 @@ Result<void> DeviceRun::check_dims_against(const GraphPlan& plan) {
     if (expected == dumped_entry.dims) continue;
     ++disagree;
     std::string& why = mismatch_[static_cast<std::size_t>(own_[t])];
-    why = fmt::format("{}:{}: {} has dims {}, the model gives {}", execution_->manifest.filename().string(), dumped_entry.line, dumped_entry.name,
-                      to_string(dumped_entry.dims), to_string(expected));
+    why = fmt::format("{}:{}: {} has dims {}, the model gives {}", execution_->manifest.filename().string(),
+                      dumped_entry.line, dumped_entry.name, to_string(dumped_entry.dims), to_string(expected));
     if (example.empty()) example = why;
     unusable_[t] = own_[t];
     own_[t] = -1;
     boundary_[t] = -1;
   }
-  if (compared == 0) return fail("{}: no tensor of this dump is one of the model's; is it of another model?", execution_->manifest.string());
+  if (compared == 0)
+    return fail("{}: no tensor of this dump is one of the model's; is it of another model?",
+                execution_->manifest.string());
   if (disagree * 10 > compared) {
-    return fail("this dump is not of this model (or was made with other input sizes): the dims of {} of {} tensors disagree, e.g. {}", disagree, compared, example);
+    return fail(
+        "this dump is not of this model (or was made with other input sizes): the dims of {} of {} tensors disagree, "
+        "e.g. {}",
+        disagree, compared, example);
   }
   return {};
 }
@@ -125,12 +131,14 @@ std::string DeviceRun::problem_of(int tensor) const {
 Result<Tensor> DeviceRun::load(int index, DType type, const Dims& dims, Layout layout, HalfKind half) const {
   const DumpEntry& source = entry(index);
   if (element_count(source.dims) != element_count(dims)) {
-    return fail("{} holds {} elements, {} were expected ({})", source.name, element_count(source.dims), element_count(dims), to_string(dims));
+    return fail("{} holds {} elements, {} were expected ({})", source.name, element_count(source.dims),
+                element_count(dims), to_string(dims));
   }
   auto file = Dump::map(source);
   if (!file) return fail(file.error());
   Tensor values = Tensor::f32(dims);
-  decode_to_logical(file->bytes(), source.type, source.encoding.value_or(Encoding{1, 0}), half, dims, layout, values.f32());
+  decode_to_logical(file->bytes(), source.type, source.encoding.value_or(Encoding{1, 0}), half, dims, layout,
+                    values.f32());
   if (type == DType::f32) return values;
   Tensor integers = Tensor::i32(dims);
   for (std::size_t i = 0; i < values.f32().size(); ++i) {

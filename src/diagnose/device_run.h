@@ -17,15 +17,16 @@ class DeviceRun {
   /// Sorts the entries of `execution` by what they stand for. Both arguments must outlive the run.
   DeviceRun(const Model& model, const Execution& execution);
 
-  /// Hints for plan_graph: dims of the inputs (the dump's own first, then `given`), layouts that the dumped dims show, and
-  /// shapes of what cannot be inferred. Refers to this run.
+  /// Hints for plan_graph: dims of the inputs (the dump's own first, then `given`), layouts that the dumped dims show,
+  /// and shapes of what cannot be inferred. Refers to this run.
   PlanHints hints(const std::optional<InputMap>& given) const;
 
-  /// Checks every dumped tensor's dims against the plan and marks those that disagree. The error: more than a tenth disagree, so
-  /// the dump is not of this model.
+  /// Checks every dumped tensor's dims against the plan and marks those that disagree. The error: more than a tenth
+  /// disagree, so the dump is not of this model.
   Result<void> check_dims_against(const GraphPlan& plan);
 
-  /// Entry (position in execution.entries) of the operator's own result: t<i>_cast or t<i>_dequant, else t<i>; -1 if none is usable.
+  /// Entry (position in execution.entries) of the operator's own result: t<i>_cast or t<i>_dequant, else t<i>; -1 if
+  /// none is usable.
   int own(int tensor) const { return own_[static_cast<std::size_t>(tensor)]; }
   /// Entry of t<i> when own() is another one: the host side of a boundary Cast or Dequantize; -1 if there is none.
   int boundary(int tensor) const { return boundary_[static_cast<std::size_t>(tensor)]; }
@@ -58,7 +59,8 @@ class DeviceRun {
   std::vector<bool> dumped_;
 };
 
-/// The layout under which device dims are these logical dims: `rule` if that fits, else the other one; nullopt if neither.
+/// The layout under which device dims are these logical dims: `rule` if that fits, else the other one; nullopt if
+/// neither.
 std::optional<Layout> fitting_layout(const Dims& device, const Dims& logical, Layout rule);
 
 }  // namespace qnndbg

@@ -53,11 +53,19 @@ ModelInfo describe(const Model& model) {
 /// One run of the main job; the steps stand in diagnose() at the end of the file.
 class Diagnoser {
  public:
-  Diagnoser(const Model& model, const DiagnoseOptions& options, const Execution& execution, DeviceRun& run, const GraphPlan& plan,
-            const Bounds& bounds, Diagnosis& out)
-      : model_(model), graph_(model.graph()), options_(options), execution_(execution), run_(run), plan_(plan),
-        replayer_({plan, run, bounds, options.half}), bounds_(bounds), baseline_(plan), out_(out),
-        tainted_(graph_.tensors.size(), false), end_to_end_(graph_.tensors.size()) {}
+  Diagnoser(const Model& model, const DiagnoseOptions& options, const Execution& execution, DeviceRun& run,
+            const GraphPlan& plan, const Bounds& bounds, Diagnosis& out)
+      : graph_(model.graph()),
+        options_(options),
+        execution_(execution),
+        run_(run),
+        plan_(plan),
+        replayer_({plan, run, bounds, options.half}),
+        bounds_(bounds),
+        baseline_(plan),
+        out_(out),
+        tainted_(graph_.tensors.size(), false),
+        end_to_end_(graph_.tensors.size()) {}
 
   Result<void> diagnose() {
     list_tensors();
@@ -129,7 +137,8 @@ class Diagnoser {
       visit_operator(node, row);
     }
     count(node, row);
-    const bool taint = row.status == OpStatus::broken || row.status == OpStatus::inherited || (row.status == OpStatus::not_judged && reads_tainted(node));
+    const bool taint = row.status == OpStatus::broken || row.status == OpStatus::inherited ||
+                       (row.status == OpStatus::not_judged && reads_tainted(node));
     for (int t : node.outputs) tainted_[at(t)] = taint;
     out_.operators.push_back(std::move(row));
     baseline_.release_after(node.index);
@@ -168,7 +177,8 @@ class Diagnoser {
     const int tensor = node.outputs.empty() ? -1 : node.outputs[0];
     if (tensor < 0 || !plan_.tensors[at(tensor)].spec) {
       row.status = OpStatus::not_judged;
-      row.reason = plan_.ops[at(node.index)].problem.empty() ? "its dims are not known" : plan_.ops[at(node.index)].problem;
+      row.reason =
+          plan_.ops[at(node.index)].problem.empty() ? "its dims are not known" : plan_.ops[at(node.index)].problem;
       return;
     }
     const PlannedTensor& planned = plan_.tensors[at(tensor)];
@@ -193,7 +203,8 @@ class Diagnoser {
   void compare(const OpNode& node, int tensor, const Tensor& given, const Tensor& device, OperatorRow& row) {
     std::optional<InputDifference> difference;
     if (given.size() != device.size() || given.type() != device.type()) {
-      difference = InputDifference{"input_differs", fmt::format("the dump's input has dims {}, the given one {}", to_string(device.dims()), to_string(given.dims()))};
+      difference = InputDifference{"input_differs", fmt::format("the dump's input has dims {}, the given one {}",
+                                                                to_string(device.dims()), to_string(given.dims()))};
     } else {
       difference = compare_input(device, given);
     }
@@ -325,16 +336,19 @@ class Diagnoser {
     finding.evidence = std::move(cause.evidence);
     const double outside = 100 * (1 - broken.judgement.within_bound);
     finding.evidence.push_back(fmt::format("{} of the elements of {} are outside the bound of a sound {}",
-                                           outside >= 0.1 ? fmt::format("{:.3g} %", outside) : "a few", finding.dump_tensor, stage.qnn_type));
+                                           outside >= 0.1 ? fmt::format("{:.3g} %", outside) : "a few",
+                                           finding.dump_tensor, stage.qnn_type));
     if (broken.judgement.worst >= 0) {
       const auto i = static_cast<std::size_t>(broken.judgement.worst);
-      finding.evidence.push_back(fmt::format("worst element {}: device {:.5g}, replay {:.5g}", position_text(broken.judgement.worst, broken.device.dims()),
+      finding.evidence.push_back(fmt::format("worst element {}: device {:.5g}, replay {:.5g}",
+                                             position_text(broken.judgement.worst, broken.device.dims()),
                                              broken.device.f32()[i], broken.reference.f32()[i]));
     }
     out_.findings.push_back(std::move(finding));
   }
 
-  /// The QNN node that made a stage. LayerNorm and Scale number their nodes by a counter, so their names are not known here.
+  /// The QNN node that made a stage. LayerNorm and Scale number their nodes by a counter, so their names are not known
+  /// here.
   static std::string node_name(const OpNode& node, const Stage& stage) {
     if (node.name.empty() || node.type_name == "LayerNorm" || node.type_name == "Scale") return {};
     return qnn_node_name(node.name) + stage.node_suffix;
@@ -362,17 +376,21 @@ class Diagnoser {
       input_under = input_under || max < kHalfMinNormal;
     }
     if (over != nullptr && !input_over) {
-      add_range(node, replayed, *over, "fp16_overflow",
-                fmt::format("{} of {} elements exceed 65504; first at {}: fp32 value {:.6g}", over->judgement.beyond_half, over->device.size(),
-                            position_text(over->judgement.first_beyond, over->device.dims()), over->judgement.reference_max_abs));
+      add_range(
+          node, replayed, *over, "fp16_overflow",
+          fmt::format("{} of {} elements exceed 65504; first at {}: fp32 value {:.6g}", over->judgement.beyond_half,
+                      over->device.size(), position_text(over->judgement.first_beyond, over->device.dims()),
+                      over->judgement.reference_max_abs));
     }
     if (under != nullptr && !input_under) {
       add_range(node, replayed, *under, "fp16_underflow",
-                fmt::format("the largest of {} elements is {:.3g}, below 2^-14 = 6.1e-5", under->device.size(), under->judgement.reference_max_abs));
+                fmt::format("the largest of {} elements is {:.3g}, below 2^-14 = 6.1e-5", under->device.size(),
+                            under->judgement.reference_max_abs));
     }
   }
 
-  void add_range(const OpNode& node, const ReplayedOp& replayed, const JudgedStage& stage, std::string_view cause, std::string evidence) {
+  void add_range(const OpNode& node, const ReplayedOp& replayed, const JudgedStage& stage, std::string_view cause,
+                 std::string evidence) {
     Finding finding = make_finding(node, FindingKind::range, cause);
     const Stage& made = replayed.stages[stage.stage];
     finding.output = made.output;
@@ -392,7 +410,8 @@ class Diagnoser {
       const int entry = run_.boundary(node.outputs[k]);
       const Tensor* device = judged_output(&replayed, static_cast<int>(k));
       if (entry < 0 || device == nullptr) continue;
-      auto host = run_.load(entry, DType::f32, device->dims(), plan_.tensors[at(node.outputs[k])].layout, options_.half);
+      auto host =
+          run_.load(entry, DType::f32, device->dims(), plan_.tensors[at(node.outputs[k])].layout, options_.half);
       TensorRow& row = out_.tensors[at(entry)];
       if (!host) {
         row.problem = host.error().message;
@@ -403,7 +422,8 @@ class Diagnoser {
       row.local = compute_metrics(host->f32(), reference.f32());
       row.bound_ratio = judgement.bound_ratio;
       row.within_bound = judgement.within_bound;
-      if (const Tensor* expected = baseline_.value(node.outputs[k]); expected != nullptr && expected->size() == host->size() && expected->type() == DType::f32) {
+      if (const Tensor* expected = baseline_.value(node.outputs[k]);
+          expected != nullptr && expected->size() == host->size() && expected->type() == DType::f32) {
         row.baseline = compute_metrics(host->f32(), expected->f32());
       }
       if (judgement.right()) continue;
@@ -415,12 +435,12 @@ class Diagnoser {
       finding.dump_tensor = row.name;
       finding.title = fmt::format("the Cast of `{}` to the host changes its values", operator_row.name);
       finding.local_error = figure_of(*row.local, judgement.bound_ratio);
-      finding.evidence.push_back(fmt::format("{} is not {} brought to fp32", row.name, run_.entry(run_.own(node.outputs[k])).name));
+      finding.evidence.push_back(
+          fmt::format("{} is not {} brought to fp32", row.name, run_.entry(run_.own(node.outputs[k])).name));
       out_.findings.push_back(std::move(finding));
     }
   }
 
-  const Model& model_;
   const Graph& graph_;
   const DiagnoseOptions& options_;
   const Execution& execution_;
@@ -440,7 +460,8 @@ Result<void> check_given_inputs(const Model& model, const std::optional<InputMap
   std::vector<std::string> known;
   for (const GraphInput& input : model.graph().inputs) known.push_back(model.graph().tensors[at(input.tensor)].name);
   for (const auto& [name, tensor] : *inputs) {
-    if (model.graph().find_input(name) == nullptr) return fail("--inputs: the model has no input `{}`; it has {}", name, fmt::join(known, ", "));
+    if (model.graph().find_input(name) == nullptr)
+      return fail("--inputs: the model has no input `{}`; it has {}", name, fmt::join(known, ", "));
   }
   return {};
 }
@@ -450,7 +471,10 @@ Result<void> check_given_inputs(const Model& model, const std::optional<InputMap
 Result<Diagnosis> diagnose(const Model& model, const DiagnoseOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   if (model.is_offline_qnn_plugin()) {
-    return fail("{}: this is an offline QNN model, its network is in a context binary; give the .mnn model that it was made from", model.path().string());
+    return fail(
+        "{}: this is an offline QNN model, its network is in a context binary; give the .mnn model that it was made "
+        "from",
+        model.path().string());
   }
   if (auto inputs = check_given_inputs(model, options.inputs); !inputs) return fail(inputs.error());
   use_threads(options.threads);
@@ -479,7 +503,8 @@ Result<Diagnosis> diagnose(const Model& model, const DiagnoseOptions& options) {
   out.run.inputs_given = options.inputs.has_value();
   out.notes = execution->problems;
   if (!bounds->architecture_measured()) {
-    out.notes.push_back(fmt::format("no bound was measured on {}; the forward error bound of fp16 sums is added", arch));
+    out.notes.push_back(
+        fmt::format("no bound was measured on {}; the forward error bound of fp16 sums is added", arch));
   }
   Diagnoser diagnoser(model, options, *execution, run, plan, *bounds, out);
   if (auto done = diagnoser.diagnose(); !done) return fail(done.error());

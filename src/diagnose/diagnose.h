@@ -18,20 +18,21 @@ enum class ConstantsMode : std::uint8_t { automatic, toward_zero, nearest };
 
 struct DiagnoseOptions {
   std::filesystem::path dump;
-  std::optional<InputMap> inputs;            // without them the dump's own inputs are trusted
-  std::optional<std::uint64_t> execution;    // default: the last complete one
-  std::string soc;                           // as typed, empty: not told
-  std::string arch;                          // "v75"; empty: not told
+  std::optional<InputMap> inputs;          // without them the dump's own inputs are trusted
+  std::optional<std::uint64_t> execution;  // default: the last complete one
+  std::string soc;                         // as typed, empty: not told
+  std::string arch;                        // "v75"; empty: not told
   ConstantsMode constants = ConstantsMode::automatic;
-  double tolerance_scale = 1;                // multiplies every bound
+  double tolerance_scale = 1;  // multiplies every bound
   HalfKind half = HalfKind::htp;
-  int threads = 0;                           // 0: as many as the machine has
-  /// Called after each operator with how many are done; may be empty. Returning false interrupts (the result is an Error).
+  int threads = 0;  // 0: as many as the machine has
+  /// Called after each operator with how many are done; may be empty. Returning false interrupts (the result is an
+  /// Error).
   std::function<bool(int done, int total, std::string_view op)> progress;
 };
 
-/// Judges one execution. Errors (no document can be written): the dump cannot be read, or it is not of this model (the dims of
-/// more than a tenth of the tensors disagree), or the model is an offline QNN plugin.
+/// Judges one execution. Errors (no document can be written): the dump cannot be read, or it is not of this model (the
+/// dims of more than a tenth of the tensors disagree), or the model is an offline QNN plugin.
 Result<Diagnosis> diagnose(const Model& model, const DiagnoseOptions& options);
 
 }  // namespace qnndbg

@@ -25,7 +25,7 @@ std::string_view name_of(OpStatus status);
 /// An error in plain numbers; bound_ratio is in multiples of the bound (1 is the line).
 struct ErrorFigure {
   double max_abs = 0;
-  double max_rel = 0;                    // max |e| / max |reference|
+  double max_rel = 0;  // max |e| / max |reference|
   std::optional<double> bound_ratio;
 };
 
@@ -40,7 +40,7 @@ struct Suspect {
 struct Finding {
   std::string id;  // QD0201, ...: knowledge/finding_ids.h
   FindingKind kind = FindingKind::bug;
-  std::string op;       // the operator's name; empty (null) for nodes that MNN inserted
+  std::string op;  // the operator's name; empty (null) for nodes that MNN inserted
   int op_index = -1;
   std::string op_type;
   int output = 0;
@@ -54,7 +54,7 @@ struct Finding {
   std::optional<ErrorFigure> local_error;
   std::optional<ErrorFigure> inherited_error;  // of its inputs against the fp32 baseline
   std::optional<int> consequence_of;
-  std::vector<std::string> evidence;   // sentences with figures
+  std::vector<std::string> evidence;  // sentences with figures
   std::optional<Suspect> suspect;
   std::vector<std::string> next_steps;
 };
@@ -69,8 +69,8 @@ struct NotJudged {
 struct Coverage {
   int ops_total = 0;
   int ops_set_aside = 0;
-  int ops_dumped = 0;   // operators with at least one dumped output or stage
-  int ops_judged = 0;   // of these, with a verdict
+  int ops_dumped = 0;  // operators with at least one dumped output or stage
+  int ops_judged = 0;  // of these, with a verdict
   std::vector<NotJudged> not_judged;
 };
 
@@ -78,29 +78,29 @@ struct OperatorRow {
   int index = 0;
   std::string name;
   std::string type;
-  std::vector<std::string> inputs;   // "t12"; omitted operands left out
+  std::vector<std::string> inputs;  // "t12"; omitted operands left out
   std::vector<std::string> outputs;
   OpStatus status = OpStatus::not_judged;
-  std::string reason;                    // of not_judged and set_aside
-  std::optional<double> bound_ratio;     // worst stage
-  std::optional<ErrorFigure> end_to_end; // worst output against the fp32 baseline
+  std::string reason;                     // of not_judged and set_aside
+  std::optional<double> bound_ratio;      // worst stage
+  std::optional<ErrorFigure> end_to_end;  // worst output against the fp32 baseline
 };
 
 /// One dumped tensor.
 struct TensorRow {
-  std::string name;       // as dumped
-  std::string tensor;     // "t20"; empty for stages
-  int op_index = -1;      // who makes it
-  Dims dims;              // logical
+  std::string name;    // as dumped
+  std::string tensor;  // "t20"; empty for stages
+  int op_index = -1;   // who makes it
+  Dims dims;           // logical
   Dims device_dims;
-  std::string layout;     // "NHWC", "logical", ...
+  std::string layout;  // "NHWC", "logical", ...
   DType dtype = DType::f16;
   std::optional<Encoding> encoding;
-  std::string problem;    // why it was not read; empty: it was
-  std::optional<Metrics> local;       // against the local replay
-  std::optional<double> within_bound; // fraction of the elements within the bound
+  std::string problem;                 // why it was not read; empty: it was
+  std::optional<Metrics> local;        // against the local replay
+  std::optional<double> within_bound;  // fraction of the elements within the bound
   std::optional<double> bound_ratio;
-  std::optional<Metrics> baseline;    // against the fp32 baseline
+  std::optional<Metrics> baseline;  // against the fp32 baseline
 };
 
 struct ModelInfo {
@@ -117,10 +117,10 @@ struct RunInfo {
   std::optional<std::uint64_t> execution;
   std::vector<std::uint64_t> executions;
   int dumped_tensors = 0;
-  std::string soc;                 // empty: not told
-  std::string arch = "unknown";    // "v75", ...
-  std::string constant_rounding;   // "toward_zero", "nearest"; empty: null (not decided, or no constants)
-  std::string library, mnn;        // versions, when a log or run.json tells them; empty: null
+  std::string soc;                // empty: not told
+  std::string arch = "unknown";   // "v75", ...
+  std::string constant_rounding;  // "toward_zero", "nearest"; empty: null (not decided, or no constants)
+  std::string library, mnn;       // versions, when a log or run.json tells them; empty: null
   double tolerance_scale = 1;
   bool inputs_given = false;
 };

@@ -29,7 +29,8 @@ struct Scan {
 
 /// The common case in a loop without branches: every element finite.
 template <bool kWithMagnitude>
-Scan scan(std::span<const float> device, std::span<const float> reference, std::span<const float> magnitude, const Line& line) {
+Scan scan(std::span<const float> device, std::span<const float> reference, std::span<const float> magnitude,
+          const Line& line) {
   constexpr std::size_t kBlock = 1024;
   Scan result;
   for (std::size_t begin = 0; begin < device.size(); begin += kBlock) {
@@ -57,8 +58,9 @@ Scan scan(std::span<const float> device, std::span<const float> reference, std::
     const auto begin = static_cast<std::size_t>(result.worst);
     float best = -1;
     for (std::size_t i = begin; i < std::min(device.size(), begin + kBlock); ++i) {
-      const float ratio = std::fabs(device[i] - reference[i]) /
-                          (line.at(reference[i], kWithMagnitude ? magnitude[i] : 0.0F) + std::numeric_limits<float>::min());
+      const float ratio =
+          std::fabs(device[i] - reference[i]) /
+          (line.at(reference[i], kWithMagnitude ? magnitude[i] : 0.0F) + std::numeric_limits<float>::min());
       if (ratio > best) {
         best = ratio;
         result.worst = static_cast<std::int64_t>(i);
@@ -70,8 +72,8 @@ Scan scan(std::span<const float> device, std::span<const float> reference, std::
 
 }  // namespace
 
-Judgement judge(std::span<const float> device, std::span<float> reference, std::span<const float> magnitude, const Bound& bound,
-                HalfKind half, const std::function<std::optional<ExactElement>()>& exact) {
+Judgement judge(std::span<const float> device, std::span<float> reference, std::span<const float> magnitude,
+                const Bound& bound, HalfKind half, const std::function<std::optional<ExactElement>()>& exact) {
   Judgement out;
   float max_abs = 0;
   bool finite = true;
@@ -87,11 +89,13 @@ Judgement judge(std::span<const float> device, std::span<float> reference, std::
       if (!(std::fabs(reference[i]) > kHalfMax)) continue;
       ++out.beyond_half;
       if (out.first_beyond < 0) out.first_beyond = static_cast<std::int64_t>(i);
-      if (half == HalfKind::htp) reference[i] = std::copysign(std::min(std::fabs(reference[i]), static_cast<float>(kHtpHalfMax)), reference[i]);
+      if (half == HalfKind::htp)
+        reference[i] = std::copysign(std::min(std::fabs(reference[i]), static_cast<float>(kHtpHalfMax)), reference[i]);
     }
   }
-  const Line line{static_cast<float>(bound.absolute + bound.max_y * kHalfUnitRoundoff * std::min<double>(max_abs, kHtpHalfMax)),
-                  static_cast<float>(bound.y * kHalfUnitRoundoff), static_cast<float>(bound.magnitude * kHalfUnitRoundoff)};
+  const Line line{
+      static_cast<float>(bound.absolute + bound.max_y * kHalfUnitRoundoff * std::min<double>(max_abs, kHtpHalfMax)),
+      static_cast<float>(bound.y * kHalfUnitRoundoff), static_cast<float>(bound.magnitude * kHalfUnitRoundoff)};
   const bool with_magnitude = bound.magnitude > 0 && magnitude.size() == reference.size();
   const Scan first = with_magnitude ? scan<true>(device.first(n), reference.first(n), magnitude, line)
                                     : scan<false>(device.first(n), reference.first(n), {}, line);
@@ -132,7 +136,9 @@ Judgement judge(std::span<const float> device, std::span<float> reference, std::
       best_within_at = static_cast<std::int64_t>(i);
     }
   }
-  std::sort(suspects.begin(), suspects.end(), [](const Suspect& a, const Suspect& b) { return a.ratio != b.ratio ? a.ratio > b.ratio : a.index < b.index; });
+  std::sort(suspects.begin(), suspects.end(), [](const Suspect& a, const Suspect& b) {
+    return a.ratio != b.ratio ? a.ratio > b.ratio : a.index < b.index;
+  });
 
   std::optional<ExactElement> evaluate;
   bool evaluate_made = false;

@@ -14,13 +14,16 @@ Tensor as_float(Tensor tensor) {
 }
 
 bool uses(const std::vector<Stage>& stages, int operand) {
-  return std::any_of(stages.begin(), stages.end(), [&](const Stage& s) { return std::find(s.inputs.begin(), s.inputs.end(), operand) != s.inputs.end(); });
+  return std::any_of(stages.begin(), stages.end(), [&](const Stage& s) {
+    return std::find(s.inputs.begin(), s.inputs.end(), operand) != s.inputs.end();
+  });
 }
 
 }  // namespace
 
 const JudgedStage* ReplayedOp::first_broken() const {
-  const auto found = std::find_if(judged.begin(), judged.end(), [](const JudgedStage& s) { return !s.judgement.right(); });
+  const auto found =
+      std::find_if(judged.begin(), judged.end(), [](const JudgedStage& s) { return !s.judgement.right(); });
   return found == judged.end() ? nullptr : &*found;
 }
 
@@ -47,14 +50,16 @@ ReplayedOp Replayer::replay(int op, HalfRounding constants) {
   for (int output : node.outputs) {
     const DumpEntry& entry = settings_.run.entry(settings_.run.own(output));
     if (is_quantized(entry.type)) {
-      out.problem = fmt::format("{} is quantized ({}); quantized operators are not judged", entry.name, name_of(entry.type));
+      out.problem =
+          fmt::format("{} is quantized ({}); quantized operators are not judged", entry.name, name_of(entry.type));
       return out;
     }
   }
   const std::vector<Operand> operands = settings_.plan.operands(op);
   const std::vector<Operand> outputs = settings_.plan.outputs(op);
-  auto stages = planned.op->lower({.inputs = operands, .outputs = outputs,
-                                   .dumped = [&](std::string_view name) { return settings_.run.stage(op, name) >= 0; }});
+  auto stages = planned.op->lower({.inputs = operands, .outputs = outputs, .dumped = [&](std::string_view name) {
+                                     return settings_.run.stage(op, name) >= 0;
+                                   }});
   if (!stages) {
     out.problem = stages.error().message;
     return out;
@@ -99,7 +104,8 @@ Result<void> Replayer::load_operands(int op, HalfRounding constants) {
     const int entry = settings_.run.own(tensor);
     if (entry < 0) {
       const std::string why = settings_.run.problem_of(tensor);
-      return fail("{}", why.empty() ? fmt::format("its input {} is not in the dump", tensor_id(tensor)) : fmt::format("its input {} cannot be used: {}", tensor_id(tensor), why));
+      return fail("{}", why.empty() ? fmt::format("its input {} is not in the dump", tensor_id(tensor))
+                                    : fmt::format("its input {} cannot be used: {}", tensor_id(tensor), why));
     }
     auto value = settings_.run.load(entry, known.spec->type, known.spec->dims, known.layout, settings_.half);
     if (!value) return fail(value.error());
@@ -109,19 +115,23 @@ Result<void> Replayer::load_operands(int op, HalfRounding constants) {
   return {};
 }
 
-RunContext Replayer::context_of(const ReplayedOp& replayed, std::size_t stage, HalfRounding constants, std::vector<const Tensor*>& storage) const {
+RunContext Replayer::context_of(const ReplayedOp& replayed, std::size_t stage, HalfRounding constants,
+                                std::vector<const Tensor*>& storage) const {
   storage.clear();
   for (int from : replayed.stages[stage].inputs) {
-    storage.push_back(from >= 0 ? operands_[static_cast<std::size_t>(from)] : &stage_values_[static_cast<std::size_t>(-1 - from)]);
+    storage.push_back(from >= 0 ? operands_[static_cast<std::size_t>(from)]
+                                : &stage_values_[static_cast<std::size_t>(-1 - from)]);
   }
   return {.inputs = storage, .constants = constants, .half = settings_.half};
 }
 
-Result<void> Replayer::run_stage(int op, const std::vector<Operand>& outputs, std::size_t s, HalfRounding constants, ReplayedOp& out) {
+Result<void> Replayer::run_stage(int op, const std::vector<Operand>& outputs, std::size_t s, HalfRounding constants,
+                                 ReplayedOp& out) {
   const OpNode& node = settings_.plan.model->graph().ops[static_cast<std::size_t>(op)];
   const Stage& stage = out.stages[s];
   const bool is_output = stage.name.empty();
-  const int entry = is_output ? settings_.run.own(node.outputs[static_cast<std::size_t>(stage.output)]) : settings_.run.stage(op, stage.name);
+  const int entry = is_output ? settings_.run.own(node.outputs[static_cast<std::size_t>(stage.output)])
+                              : settings_.run.stage(op, stage.name);
   std::vector<const Tensor*> storage;
   RunContext context = context_of(out, s, constants, storage);
   const Bound bound = settings_.bounds.of(stage.bound);
@@ -129,7 +139,8 @@ Result<void> Replayer::run_stage(int op, const std::vector<Operand>& outputs, st
   auto result = stage.compute(context);
   if (!result) return fail(result.error());
 
-  const bool later_stage_reads_it = uses({out.stages.begin() + static_cast<std::ptrdiff_t>(s) + 1, out.stages.end()}, -1 - static_cast<int>(s));
+  const bool later_stage_reads_it =
+      uses({out.stages.begin() + static_cast<std::ptrdiff_t>(s) + 1, out.stages.end()}, -1 - static_cast<int>(s));
   if (entry < 0) {
     stage_values_[s] = std::move(result->value);
     return {};
@@ -140,23 +151,30 @@ Result<void> Replayer::run_stage(int op, const std::vector<Operand>& outputs, st
   if (!is_output) {
     // A stage whose plane was folded otherwise ([1, a, b, C] for [1, 1, N, C]) has the same bytes.
     const auto fitting = fitting_layout(dumped.dims, dims, layout);
-    const bool same_channels = layout == Layout::logical || dims.size() < 3 || (!dumped.dims.empty() && dumped.dims.back() == dims[1]);
+    const bool same_channels =
+        layout == Layout::logical || dims.size() < 3 || (!dumped.dims.empty() && dumped.dims.back() == dims[1]);
     if (fitting) {
       layout = *fitting;
     } else if (element_count(dumped.dims) != element_count(dims) || !same_channels) {
-      return fail("its stage {} has dims {}, {} was expected", dumped.name, to_string(dumped.dims), to_string(to_device_dims(dims, layout)));
+      return fail("its stage {} has dims {}, {} was expected", dumped.name, to_string(dumped.dims),
+                  to_string(to_device_dims(dims, layout)));
     }
   }
   auto device = settings_.run.load(entry, DType::f32, dims, layout, settings_.half);
   if (!device) return fail(device.error());
-  JudgedStage judged{.stage = s, .entry = entry, .device = std::move(*device), .reference = as_float(std::move(result->value)), .judgement = {}};
+  JudgedStage judged{.stage = s,
+                     .entry = entry,
+                     .device = std::move(*device),
+                     .reference = as_float(std::move(result->value)),
+                     .judgement = {}};
   const auto exact = [&]() -> std::optional<ExactElement> {
     if (!stage.exact) return std::nullopt;
     auto evaluator = stage.exact(context);
     if (!evaluator) return std::nullopt;
     return std::move(*evaluator);
   };
-  judged.judgement = judge(judged.device.f32(), judged.reference.f32(), result->magnitude.f32(), bound, settings_.half, exact);
+  judged.judgement =
+      judge(judged.device.f32(), judged.reference.f32(), result->magnitude.f32(), bound, settings_.half, exact);
   if (later_stage_reads_it) stage_values_[s] = judged.device.clone();
   out.judged.push_back(std::move(judged));
   return {};

@@ -46,11 +46,13 @@ class Replayer {
  public:
   explicit Replayer(ReplaySettings settings) : settings_(settings) {}
 
-  /// Recomputes and judges an operator. `constants`: how the device rounded weights. The operands stay loaded until the next call.
+  /// Recomputes and judges an operator. `constants`: how the device rounded weights. The operands stay loaded until the
+  /// next call.
   ReplayedOp replay(int op, HalfRounding constants);
 
   /// The context in which a stage of the last replayed operator ran, for hypotheses: its device inputs.
-  RunContext context_of(const ReplayedOp& replayed, std::size_t stage, HalfRounding constants, std::vector<const Tensor*>& storage) const;
+  RunContext context_of(const ReplayedOp& replayed, std::size_t stage, HalfRounding constants,
+                        std::vector<const Tensor*>& storage) const;
 
   /// Device values of an operator's operands, loaded by the last replay (null: omitted).
   const std::vector<const Tensor*>& operands() const { return operands_; }
@@ -60,12 +62,13 @@ class Replayer {
  private:
   Result<void> load_operands(int op, HalfRounding constants);
   /// Judges stage `s` if the dump holds it; the value that later stages read is left in stage_values_.
-  Result<void> run_stage(int op, const std::vector<Operand>& outputs, std::size_t s, HalfRounding constants, ReplayedOp& out);
+  Result<void> run_stage(int op, const std::vector<Operand>& outputs, std::size_t s, HalfRounding constants,
+                         ReplayedOp& out);
 
   ReplaySettings settings_;
-  std::vector<Tensor> owned_;                  // loaded or rounded operands
-  std::vector<const Tensor*> operands_;        // in the operator's order
-  std::vector<Tensor> stage_values_;           // device value of a stage if dumped, else its reference
+  std::vector<Tensor> owned_;            // loaded or rounded operands
+  std::vector<const Tensor*> operands_;  // in the operator's order
+  std::vector<Tensor> stage_values_;     // device value of a stage if dumped, else its reference
 };
 
 }  // namespace qnndbg

@@ -10,11 +10,13 @@ namespace {
 constexpr double kJudgedShareForClean = 0.95;
 
 bool has(const Diagnosis& diagnosis, FindingKind kind) {
-  return std::any_of(diagnosis.findings.begin(), diagnosis.findings.end(), [&](const Finding& f) { return f.kind == kind; });
+  return std::any_of(diagnosis.findings.begin(), diagnosis.findings.end(),
+                     [&](const Finding& f) { return f.kind == kind; });
 }
 
 int count_status(const Diagnosis& diagnosis, OpStatus status) {
-  return static_cast<int>(std::count_if(diagnosis.operators.begin(), diagnosis.operators.end(), [&](const OperatorRow& o) { return o.status == status; }));
+  return static_cast<int>(std::count_if(diagnosis.operators.begin(), diagnosis.operators.end(),
+                                        [&](const OperatorRow& o) { return o.status == status; }));
 }
 
 /// The first operator that no verdict was reached on and that a graph output depends on; -1 if there is none.
@@ -38,15 +40,17 @@ int unjudged_on_the_way(const Graph& graph, const Diagnosis& diagnosis) {
 std::string operators_are(int count) { return count == 1 ? "1 operator is" : fmt::format("{} operators are", count); }
 
 std::string first_culprit(const Diagnosis& diagnosis) {
-  const auto found = std::find_if(diagnosis.findings.begin(), diagnosis.findings.end(),
-                                  [](const Finding& f) { return f.kind == FindingKind::bug || f.kind == FindingKind::input; });
+  const auto found = std::find_if(diagnosis.findings.begin(), diagnosis.findings.end(), [](const Finding& f) {
+    return f.kind == FindingKind::bug || f.kind == FindingKind::input;
+  });
   return found == diagnosis.findings.end() ? "" : fmt::format("{} ({})", found->title, found->cause);
 }
 
 }  // namespace
 
 void conclude(const Graph& graph, Diagnosis& d) {
-  std::stable_sort(d.findings.begin(), d.findings.end(), [](const Finding& a, const Finding& b) { return a.op_index < b.op_index; });
+  std::stable_sort(d.findings.begin(), d.findings.end(),
+                   [](const Finding& a, const Finding& b) { return a.op_index < b.op_index; });
   const Coverage& c = d.coverage;
   const int unjudged = unjudged_on_the_way(graph, d);
   const bool covered = c.ops_dumped > 0 && c.ops_judged >= kJudgedShareForClean * c.ops_dumped;
@@ -69,24 +73,30 @@ void conclude(const Graph& graph, Diagnosis& d) {
   const int not_judged = count_status(d, OpStatus::not_judged);
   switch (d.verdict) {
     case Verdict::bug:
-      d.summary = fmt::format("{}; {} broken, {} right, {} not judged", first_culprit(d), operators_are(broken), sound, not_judged);
+      d.summary = fmt::format("{}; {} broken, {} right, {} not judged", first_culprit(d), operators_are(broken), sound,
+                              not_judged);
       break;
     case Verdict::range:
-      d.summary = fmt::format("{} ({}); every judged operator is right within the range of half precision", d.findings.front().title, d.findings.front().cause);
+      d.summary = fmt::format("{} ({}); every judged operator is right within the range of half precision",
+                              d.findings.front().title, d.findings.front().cause);
       break;
     case Verdict::clean:
-      d.summary = fmt::format("every one of {} judged operators is within its bound: what remains is rounding", c.ops_judged);
+      d.summary =
+          fmt::format("every one of {} judged operators is within its bound: what remains is rounding", c.ops_judged);
       break;
     case Verdict::inconclusive:
-      d.summary = !covered ? fmt::format("only {} of {} dumped operators could be judged; none of them is broken", c.ops_judged, c.ops_dumped)
-                           : fmt::format("no judged operator is broken, but the output depends on {} `{}`, which could not be judged ({})",
-                                         d.operators[static_cast<std::size_t>(unjudged)].type, d.operators[static_cast<std::size_t>(unjudged)].name,
-                                         d.operators[static_cast<std::size_t>(unjudged)].reason);
+      d.summary =
+          !covered
+              ? fmt::format("only {} of {} dumped operators could be judged; none of them is broken", c.ops_judged,
+                            c.ops_dumped)
+              : fmt::format(
+                    "no judged operator is broken, but the output depends on {} `{}`, which could not be judged ({})",
+                    d.operators[static_cast<std::size_t>(unjudged)].type,
+                    d.operators[static_cast<std::size_t>(unjudged)].name,
+                    d.operators[static_cast<std::size_t>(unjudged)].reason);
       break;
     case Verdict::rejected:
-    case Verdict::load_failed:
-      d.summary = d.findings.front().title;
-      break;
+    case Verdict::load_failed: d.summary = d.findings.front().title; break;
   }
 }
 

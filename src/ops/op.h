@@ -124,7 +124,8 @@ class Op {
   /// True for operators that MNN evaluates while it shapes the graph, whatever feeds them (Const, Shape, Rank, Size).
   virtual bool shape_only() const { return false; }
 
-  /// True for operators with float constants of their own (weights, bias, gamma): they show how constants were rounded to half.
+  /// True for operators with float constants of their own (weights, bias, gamma): they show how constants were rounded
+  /// to half.
   virtual bool has_constants() const { return false; }
 
   /// Layout of the outputs in MNN, given the operands' (facts: docs/mnn-format.md, layouts).
