@@ -260,9 +260,7 @@ void add_completion(CLI::App& program, Session& session) {
   auto shell = std::make_shared<std::string>();
   add_choice(*command, "shell", *shell, {"bash", "zsh", "fish"}, "The shell")->required();
   command->callback([shell, &program, &session] {
-    const Result<void> written = write_stdout(script_of(*shell, program));
-    if (!written) Console(session.color).error("{}", written.error().message);
-    session.exit_status = written ? kExitClean : kExitFailed;
+    session.exit_status = deliver("", script_of(*shell, program), Console(session.color));
   });
 }
 

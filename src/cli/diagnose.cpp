@@ -156,10 +156,8 @@ int run(const Arguments& arguments, const Session& session) {
     console.error("{}", diagnosis.error().message);
     return kExitFailed;
   }
-  if (Result<void> written = write_output(arguments.output, render(*diagnosis, arguments, session)); !written) {
-    console.error("{}", written.error().message);
-    return kExitFailed;
-  }
+  const int delivered = deliver(arguments.output, render(*diagnosis, arguments, session), console);
+  if (delivered != kExitClean) return delivered;
   return diagnosis->verdict == Verdict::clean ? kExitClean : kExitFound;
 }
 

@@ -128,7 +128,7 @@ void add_help(CLI::App& program, Session& session) {
     const std::string page = name->empty()
                                  ? help_formatter()->make_help(&program, "qnn-debug", CLI::AppFormatMode::Normal)
                                  : program.get_subcommand(*name)->help("qnn-debug", CLI::AppFormatMode::Normal);
-    session.exit_status = write_stdout(page) ? kExitClean : kExitFailed;
+    session.exit_status = deliver("", page, Console(session.color));
   });
 }
 

@@ -94,11 +94,7 @@ int run(const Arguments& arguments, const Session& session) {
     console.error("{}", text.error().message);
     return kExitFailed;
   }
-  if (Result<void> written = write_output(arguments.output, *text); !written) {
-    console.error("{}", written.error().message);
-    return kExitFailed;
-  }
-  return kExitClean;
+  return deliver(arguments.output, *text, console);
 }
 
 }  // namespace

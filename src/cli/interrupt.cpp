@@ -17,6 +17,7 @@ void install_signal_handlers() {
   action.sa_flags = static_cast<int>(SA_RESETHAND);
   ::sigaction(SIGINT, &action, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
 }
 
 bool interrupted() { return sigint_seen != 0; }

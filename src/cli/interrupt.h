@@ -3,7 +3,8 @@
 
 namespace qnndbg::cli {
 
-/// Installs the SIGINT handler, and makes a closed pipe an error of write() instead of a signal.
+/// Installs the SIGINT handler, and makes a closed pipe and a file over its size limit errors of write() instead of
+/// signals.
 void install_signal_handlers();
 
 /// True after SIGINT arrived.

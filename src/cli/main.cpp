@@ -39,13 +39,6 @@ ColorChoice color_of(const std::string& text) {
   return ColorChoice::automatic;
 }
 
-int print_page(const std::string& page, const Console& console) {
-  const Result<void> written = write_stdout(page);
-  if (written) return kExitClean;
-  console.error("{}", written.error().message);
-  return kExitFailed;
-}
-
 int run(int argc, char** argv) {
   install_signal_handlers();
   Session session;
@@ -69,9 +62,9 @@ int run(int argc, char** argv) {
   try {
     program.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
-    return print_page(program.help("qnn-debug"), Console(session.color));
+    return deliver("", program.help("qnn-debug"), Console(session.color));
   } catch (const CLI::CallForVersion& version) {
-    return print_page(std::string(version.what()) + '\n', Console(session.color));
+    return deliver("", std::string(version.what()) + '\n', Console(session.color));
   } catch (const CLI::ParseError& error) {
     const Console console(session.color);
     console.error("{}", explain(error, program));

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <system_error>
 
+#include "cli/exit_status.h"
+
 namespace qnndbg::cli {
 namespace fs = std::filesystem;
 namespace {
@@ -77,6 +79,13 @@ Result<void> write_file(const fs::path& path, std::string_view text) {
 
 Result<void> write_output(const std::string& path, std::string_view text) {
   return path.empty() || path == "-" ? write_stdout(text) : write_file(path, text);
+}
+
+int deliver(const std::string& path, std::string_view text, const Console& console) {
+  const Result<void> written = write_output(path, text);
+  if (written) return kExitClean;
+  console.error("{}", written.error().message);
+  return kExitFailed;
 }
 
 }  // namespace qnndbg::cli

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "cli/console.h"
 #include "tensor/result.h"
 
 namespace qnndbg::cli {
@@ -19,5 +20,8 @@ Result<void> write_file(const std::filesystem::path& path, std::string_view text
 
 /// write_file, or write_stdout when `path` is empty or "-".
 Result<void> write_output(const std::string& path, std::string_view text);
+
+/// write_output for commands: an error goes to the console. Returns kExitClean or kExitFailed.
+int deliver(const std::string& path, std::string_view text, const Console& console);
 
 }  // namespace qnndbg::cli

@@ -17,9 +17,12 @@ using namespace std::chrono_literals;
 constexpr auto kQuietStart = 500ms;
 constexpr auto kInterval = 50ms;
 
+// Reading a large model counts too, so the quiet time begins with the program.
+const auto kStart = std::chrono::steady_clock::now();
+
 }  // namespace
 
-Progress::Progress() : enabled_(can_rewrite_lines(STDERR_FILENO)), next_draw_(Clock::now() + kQuietStart) {}
+Progress::Progress() : enabled_(can_rewrite_lines(STDERR_FILENO)), next_draw_(kStart + kQuietStart) {}
 
 bool Progress::operator()(int done, int total, std::string_view op) {
   if (enabled_ && Clock::now() >= next_draw_) {

@@ -6,8 +6,8 @@
 
 namespace qnndbg::cli {
 
-/// Shows nothing in the first half second, nothing when standard error is no terminal, and leaves nothing behind: the
-/// line is erased by clear() and on destruction.
+/// Shows nothing in the first half second of the program, nothing when standard error is no terminal, and leaves
+/// nothing behind: the line is erased by clear() and on destruction.
 class Progress {
  public:
   Progress();

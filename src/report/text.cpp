@@ -159,7 +159,7 @@ void TextView::overview() {
     values.push_back(row.bound_ratio);
     rows.push_back(&row);
   }
-  const bool wanted = !is_clean() || style_.verbosity >= 1;
+  const bool wanted = count(OpStatus::broken) > 0 || style_.verbosity >= 1;
   const bool any = std::any_of(values.begin(), values.end(), [](const auto& value) { return value.has_value(); });
   if (!wanted || !any || !style_.unicode || style_.width < kNarrow || values.size() < kSmallestNetwork) return;
 

@@ -1,0 +1,802 @@
+#!/usr/bin/env python3
+"""Checks of the built program from outside: exit statuses, streams, documents and golden output.
+
+usage: run.py --binary PATH [--root DIR] [--update] [NAME ...]
+
+Each function marked @check is one check; NAMEs select those whose name contains one of them. --update rewrites the golden files
+instead of comparing with them. The last line is "N passed, N failed, N skipped"; the exit status is 1 if one failed.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import pty
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import jsonschema
+import numpy
+
+import golden
+from harness import ROOT, Program, Skip, Suite, limit_file_size
+
+suite = Suite()
+check = suite.check
+UPDATE = False
+ESCAPE = "\x1b"
+
+
+# --- Helpers -------------------------------------------------------------------------------------------------------------------
+
+
+def validate(document, schema):
+    with open(ROOT / "schema" / f"{schema}.schema.json") as file:
+        definition = json.load(file)
+    jsonschema.Draft202012Validator.check_schema(definition)
+    jsonschema.validate(document, definition, cls=jsonschema.Draft202012Validator)
+
+
+def judgement(document):
+    """What must not depend on the machine: the verdict, the findings and every operator's status."""
+    return {"verdict": document["verdict"],
+            "findings": [(f["id"], f["kind"], f["op"], f["op_index"], f["output"], f["cause"], f["proven"], f["ties"], f["consequence_of"])
+                         for f in document["findings"]],
+            "statuses": [o["status"] for o in document["operators"]],
+            "constant_rounding": document["run"]["constant_rounding"]}
+
+
+def copy_dump(program, directory, run="clean"):
+    """A copy of an example's dump to damage, and its manifest."""
+    target = directory / "dump"
+    shutil.copytree(program.root / program.need(run, "dump"), target)
+    return target, next(target.glob("manifest_*.tsv"))
+
+
+def manifest_rows(manifest):
+    lines = manifest.read_text().splitlines()
+    return lines[0].split("\t"), [line.split("\t") for line in lines[1:]]
+
+
+def write_manifest(manifest, header, rows):
+    manifest.write_text("".join("\t".join(row) + "\n" for row in [header, *rows]))
+
+
+def inner_row(rows):
+    """A dumped tensor in the middle of the network: "t<number>", fp16."""
+    named = [row for row in rows if re.fullmatch(r"t\d+", row[1]) and row[3] == "534"]
+    return named[len(named) // 2]
+
+
+def fails_without_output(result, *words):
+    """Exit status 2, nothing on standard output, and a message with these words."""
+    result.expect(2)
+    assert result.out == "", f"standard output is not empty\n{result}"
+    assert result.err.startswith("qnn-debug: error: "), str(result)
+    for word in words:
+        assert word in result.err, f"{word!r} is not in the message\n{result}"
+
+
+def wait_for_signal_handler(pid):
+    """Until the process catches SIGINT, which it asks for before anything else."""
+    for _ in range(2000):
+        with open(f"/proc/{pid}/status") as file:
+            caught = re.search(r"^SigCgt:\s*([0-9a-f]+)", file.read(), re.M)
+        if caught and int(caught.group(1), 16) & (1 << (signal.SIGINT - 1)):
+            return
+        time.sleep(0.001)
+    raise AssertionError("no SIGINT handler was installed")
+
+
+def run_on_terminal(program, *args, env=None, columns=100, pause=0.0):
+    """Runs the program with a pseudo terminal as its streams; stops it for `pause` seconds once it has begun. Returns (status, what the
+    terminal got)."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(program.root)
+        environment = program.environment(env)
+        environment.pop("COLUMNS", None)
+        os.execve(program.binary, [program.binary, *map(str, args)], environment)
+    import fcntl, struct, termios
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    if pause:
+        wait_for_signal_handler(pid)
+        os.kill(pid, signal.SIGSTOP)
+        time.sleep(pause)
+        os.kill(pid, signal.SIGCONT)
+    output = b""
+    while True:
+        ready, _, _ = select.select([terminal], [], [], 120)
+        assert ready, "the program hangs"
+        try:
+            chunk = os.read(terminal, 65536)
+        except OSError:  # Linux reports the closed other end so
+            break
+        if not chunk:
+            break
+        output += chunk
+    os.close(terminal)
+    _, status = os.waitpid(pid, 0)
+    return os.waitstatus_to_exitcode(status), output.decode("utf-8").replace("\r\n", "\n")
+
+
+# --- Help, version, completion -------------------------------------------------------------------------------------------------
+
+
+COMMANDS = ["diagnose", "inspect", "baseline", "completion", "help"]
+
+
+@check
+def help_begins_with_examples(program, directory):
+    for args in ([], ["diagnose"], ["inspect"], ["baseline"], ["completion"]):
+        result = program.run(*args, "--help").expect(0)
+        assert result.err == ""
+        assert result.out.split("\n")[2] == "Examples:", result.out
+        assert result.out.index("Examples:") < result.out.index("Usage: "), result.out
+
+
+@check
+def help_lists_every_command(program, directory):
+    page = program.run("--help").expect(0).out
+    for command in COMMANDS:
+        assert re.search(rf"^  {command} ", page, re.M), command
+
+
+@check
+def help_command_equals_help_option(program, directory):
+    assert program.run("help").expect(0).out == program.run("--help").out
+    for command in COMMANDS:
+        assert program.run("help", command).expect(0).out == program.run(command, "--help").expect(0).out, command
+
+
+@check
+def help_of_an_unknown_command(program, directory):
+    fails_without_output(program.run("help", "diagnos"), "`diagnos`", "did you mean `diagnose`?")
+
+
+@check
+def version_is_one_line(program, directory):
+    assert re.fullmatch(r"qnn-debug \d+\.\d+\.\d+\n", program.run("--version").expect(0).out)
+
+
+@check
+def every_option_is_documented(program, directory):
+    text = (ROOT / "docs" / "cli.md").read_text()
+    for command in ["diagnose", "inspect", "baseline"]:
+        section = re.search(rf"^## {command}\n(.*?)(?=^## |\Z)", text, re.M | re.S)
+        assert section, f"docs/cli.md has no section {command}"
+        for option in re.findall(r"--[a-z][a-z-]+", program.run(command, "--help").out.split("Options:")[1]):
+            assert option in section.group(1) or option in ("--help", "--version"), f"{command} {option} is not in docs/cli.md"
+
+
+@check
+def documented_options_exist(program, directory):
+    text = (ROOT / "docs" / "cli.md").read_text()
+    pages = "".join(program.run(*args, "--help").out for args in ([], ["diagnose"], ["inspect"], ["baseline"]))
+    for option in set(re.findall(r"`(--[a-z][a-z-]+)", text)):
+        assert option in pages, f"docs/cli.md names {option}, which does not exist"
+
+
+@check
+def every_field_is_documented(program, directory):
+    text = (ROOT / "docs" / "diagnosis-document.md").read_text()
+    schema = json.loads((ROOT / "schema" / "diagnosis.schema.json").read_text())
+
+    def fields(node):
+        for name, child in node.get("properties", {}).items():
+            yield name
+            yield from fields(child)
+
+    names = {*fields(schema), *(name for node in schema["$defs"].values() for name in fields(node))}
+    for name in sorted(names):
+        assert f"`{name}`" in text, f"docs/diagnosis-document.md does not name {name}"
+
+
+def bash_complete(program, directory, *words):
+    """What bash offers for the last of the words."""
+    script = directory / "completion.bash"
+    script.write_text(program.run("completion", "bash").expect(0).out)
+    line = " ".join(f"'{word}'" for word in words)
+    code = f"source {script}; COMP_WORDS=(qnn-debug {line}); COMP_CWORD={len(words)}; _qnn_debug; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+    done = subprocess.run(["bash", "--norc", "-ec", code], capture_output=True, text=True, cwd=directory)
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+    return done.stdout.split()
+
+
+@check
+def bash_completes_commands_options_and_values(program, directory):
+    assert bash_complete(program, directory, "dia") == ["diagnose"]
+    assert sorted(bash_complete(program, directory, "")) == sorted(COMMANDS)
+    assert bash_complete(program, directory, "diagnose", "--tol") == ["--tolerance-scale"]
+    assert bash_complete(program, directory, "diagnose", "--format", "") == ["text", "json"]
+    assert bash_complete(program, directory, "inspect", "--format", "t") == ["table"]
+    assert bash_complete(program, directory, "diagnose", "--execution", "") == ["all"]
+    assert bash_complete(program, directory, "help", "ins") == ["inspect"]
+    (directory / "somewhere").mkdir()
+    (directory / "somefile").touch()
+    assert bash_complete(program, directory, "diagnose", "--dump", "some") == ["somewhere"]
+    assert sorted(bash_complete(program, directory, "diagnose", "--model", "some")) == ["somefile", "somewhere"]
+
+
+def check_shell_syntax(program, directory, shell):
+    script = directory / "script"
+    script.write_text(program.run("completion", shell).expect(0).out)
+    for option in re.findall(r"--([a-z][a-z-]+)", program.run("diagnose", "--help").out.split("Options:")[1]):
+        assert re.search(rf"(--|-l ){option}\b", script.read_text()), f"{shell} does not complete --{option}"
+    if not shutil.which(shell):
+        raise Skip(f"{shell} is not installed; the script's syntax was not checked")
+    done = subprocess.run([shell, "--no-execute", script], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+
+
+@check
+def zsh_script_is_valid(program, directory):
+    check_shell_syntax(program, directory, "zsh")
+
+
+@check
+def fish_script_is_valid(program, directory):
+    check_shell_syntax(program, directory, "fish")
+
+
+@check
+def completion_of_an_unknown_shell(program, directory):
+    fails_without_output(program.run("completion", "bsh"), "did you mean `bash`")
+
+
+# --- Arguments that make no sense ----------------------------------------------------------------------------------------------
+
+
+@check
+def no_command(program, directory):
+    fails_without_output(program.run(), "no command given", "qnn-debug --help")
+
+
+@check
+def unknown_command(program, directory):
+    fails_without_output(program.run("diagnoze"), "`diagnoze`", "did you mean `diagnose`?")
+
+
+@check
+def unknown_option(program, directory):
+    fails_without_output(program.run("diagnose", "--modle", "x"), "`--modle`", "did you mean `--model`?", "qnn-debug diagnose --help")
+
+
+@check
+def missing_required_option(program, directory):
+    fails_without_output(program.run("diagnose", "--dump", "x"), "--model")
+
+
+@check
+def unknown_choices(program, directory):
+    fails_without_output(program.run("diagnose", "--model", "m", "--format", "jsn"), "`jsn`", "did you mean `json`?")
+    fails_without_output(program.run("diagnose", "--model", "m", "--constants", "neerest"), "did you mean `nearest`?")
+    fails_without_output(program.run("--color", "alway", "inspect", "m"), "did you mean `always`?")
+
+
+@check
+def numbers_out_of_range(program, directory):
+    for option, value in [("--tolerance-scale", "0"), ("--tolerance-scale", "nan"), ("--tolerance-scale", "inf"),
+                          ("--tolerance-scale", "1x"), ("--threads", "-1"), ("--threads", "100000"), ("--threads", "x")]:
+        fails_without_output(program.run("diagnose", "--model", "m", "--dump", "d", option, value), option)
+
+
+@check
+def execution_that_is_no_number(program, directory):
+    for value in ["-1", "1x", "", "99999999999999999999999"]:
+        if value:
+            fails_without_output(program.diagnose(f"--execution={value}"), "--execution")
+
+
+@check
+def execution_that_is_not_there(program, directory):
+    fails_without_output(program.diagnose("--execution", "7"), "7")
+
+
+@check
+def soc_and_arch_exclude_each_other(program, directory):
+    fails_without_output(program.run("diagnose", "--model", "m", "--soc", "57", "--arch", "v75"), "--soc", "--arch")
+
+
+@check
+def unknown_soc_and_arch(program, directory):
+    fails_without_output(program.diagnose("--soc", "SM8560"), "`SM8560`", "did you mean")
+    fails_without_output(program.diagnose("--soc", "4711"), "4711", "--arch")
+    fails_without_output(program.diagnose("--arch", "hexagon"), "hexagon", "v75")
+
+
+@check
+def diagnose_without_a_dump_says_how_to_make_one(program, directory):
+    fails_without_output(program.run("diagnose", "--model", "m.mnn"), "MNN_QNN_DUMP_INTERMEDIATE_OUTPUTS = 65536", "MNN_QNN_DUMP_DIR",
+                         "--dump_intermediate_outputs", "shapeMutable = false")
+
+
+@check
+def what_is_not_used_yet_is_said(program, directory):
+    result = program.diagnose("--log", "run.log", "--execution", "all", "--format", "json").expect(0)
+    result.document()
+    assert "note: --log" in result.err and "note: --execution all" in result.err, result.err
+
+
+# --- Files that are missing, damaged or hostile --------------------------------------------------------------------------------
+
+
+@check
+def missing_files(program, directory):
+    inputs, dump, model = program.need("input", "inputs.json"), program.need("clean", "dump"), program.need("model.mnn")
+    fails_without_output(program.run("diagnose", "--model", "no.mnn", "--dump", dump), "no.mnn")
+    fails_without_output(program.run("diagnose", "--model", model, "--dump", "nowhere"), "nowhere")
+    fails_without_output(program.run("diagnose", "--model", model, "--dump", dump, "--inputs", "no.json"), "no.json")
+    fails_without_output(program.run("diagnose", "--model", model, "--dump", dump, "--inputs", "image=no.npy"), "no.npy")
+    fails_without_output(program.run("inspect", "no.mnn"), "no.mnn")
+    fails_without_output(program.run("baseline", "--model", "no.mnn", "--inputs", inputs, "--output", directory / "out"), "no.mnn")
+
+
+@check
+def a_directory_is_no_model(program, directory):
+    fails_without_output(program.run("inspect", directory), str(directory))
+
+
+@check
+def an_empty_directory_is_no_dump(program, directory):
+    fails_without_output(program.diagnose(dump=directory), str(directory))
+
+
+@check
+def damaged_models(program, directory):
+    model = (program.root / program.need("model.mnn")).read_bytes()
+    damaged = directory / "damaged.mnn"
+    for content in [b"", b"\0" * 100, model[:100], model[:len(model) // 2], b"\xff" * len(model)]:
+        damaged.write_bytes(content)
+        fails_without_output(program.run("inspect", damaged), "damaged.mnn")
+
+
+@check
+def a_truncated_tensor_is_named_and_not_judged(program, directory):
+    dump, manifest = copy_dump(program, directory)
+    row = inner_row(manifest_rows(manifest)[1])
+    os.truncate(dump / row[2], 100)
+    document = program.diagnose("--format", "json", dump=dump).expect(1).document()
+    validate(document, "diagnosis")
+    tensor = next(t for t in document["tensors"] if t["name"] == row[1])
+    assert "100 bytes" in tensor["problem"], tensor["problem"]
+    operator = next(o for o in document["operators"] if row[1] in o["outputs"])
+    assert operator["status"] in ("not_judged", "set_aside"), operator
+    assert any(row[2] in note for note in document["notes"]), document["notes"]
+
+
+@check
+def a_manifest_cannot_lead_out_of_its_directory(program, directory):
+    for path in ["../../etc/passwd", "/etc/passwd", "link"]:
+        shutil.rmtree(directory / "dump", ignore_errors=True)
+        dump, manifest = copy_dump(program, directory)
+        header, rows = manifest_rows(manifest)
+        row = inner_row(rows)
+        (dump / "link").symlink_to("/etc/passwd")
+        row[2] = path
+        write_manifest(manifest, header, rows)
+        document = program.diagnose("--format", "json", dump=dump).expect(1).document()
+        tensor = next(t for t in document["tensors"] if t["name"] == row[1])
+        assert tensor["problem"] and tensor["local"] is None, tensor
+
+
+@check
+def a_torn_manifest_is_no_clean_run(program, directory):
+    dump, manifest = copy_dump(program, directory)
+    text = manifest.read_text()
+    manifest.write_text(text[:len(text) // 2])
+    document = program.diagnose("--format", "json", dump=dump).expect(1).document()
+    validate(document, "diagnosis")
+    assert document["verdict"] == "inconclusive" and document["notes"], document["summary"]
+
+
+@check
+def the_dump_of_another_model_is_refused(program, directory):
+    dump, manifest = copy_dump(program, directory)
+    header, rows = manifest_rows(manifest)
+    for row in rows:
+        row[4] = "x".join(reversed(row[4].split("x")))  # same size, other shape
+    write_manifest(manifest, header, rows)
+    fails_without_output(program.diagnose(dump=dump), "not of this model")
+
+
+@check
+def hostile_names_reach_no_terminal_raw(program, directory):
+    dump, manifest = copy_dump(program, directory)
+    header, rows = manifest_rows(manifest)
+    inner_row(rows)[1] = "t\x1b]0;title\x07\x1b[31m\u202e"
+    write_manifest(manifest, header, rows)
+    for args in (["-vv"], ["--format", "json"]):
+        result = program.diagnose(*args, dump=dump)
+        assert result.status in (0, 1), str(result)
+        for text in (result.out, result.err):
+            assert not set(text) & {ESCAPE, "\x07", "\u202e"}, repr(text)
+
+
+@check
+def hostile_arguments_reach_no_terminal_raw(program, directory):
+    for args in (["inspect", "no\x1b[31m.mnn"], ["\x1b[31m"], ["diagnose", "--\x1b[31m"], ["diagnose", "--model", "m", "--format", "\x1b[31m"]):
+        result = program.run(*args).expect(2)
+        assert ESCAPE not in result.err, repr(result.err)
+
+
+# --- Streams, colours, signals -------------------------------------------------------------------------------------------------
+
+
+@check
+def standard_output_is_one_object_and_nothing_else(program, directory):
+    for run, status in (("clean", 0), ("broken", 1)):
+        result = program.diagnose("--format", "json", run=run).expect(status)
+        result.document()
+        assert result.err == "", result.err
+
+
+@check
+def full_disk_is_an_error(program, directory):
+    for args in ([*program.diagnose_args(), "--format", "json"], program.diagnose_args(), ["--help"], ["--version"], ["help"],
+                 ["completion", "bash"], ["inspect", program.need("model.mnn")]):
+        with open("/dev/full", "wb") as full:
+            result = program.run(*args, stdout=full)
+        result.expect(2)
+        assert "No space left" in result.err, str(result)
+
+
+@check
+def closed_pipe_is_an_error(program, directory):
+    reader, writer = os.pipe()
+    os.close(reader)
+    result = program.diagnose("--format", "json", stdout=writer)
+    os.close(writer)
+    result.expect(2)
+    assert "Broken pipe" in result.err, str(result)
+
+
+@check
+def output_file_equals_standard_output(program, directory):
+    target = directory / "diagnosis.json"
+    result = program.diagnose("--format", "json", "--output", target).expect(0)
+    assert result.out == ""
+    golden.compare_document(json.loads(target.read_text()), program.diagnose("--format", "json").document())
+    assert [p.name for p in directory.iterdir()] == ["diagnosis.json"]
+    plain = directory / "plain"
+    plain.touch()
+    assert target.stat().st_mode == plain.stat().st_mode
+
+
+@check
+def output_file_is_written_whole_or_not_at_all(program, directory):
+    target = directory / "diagnosis.json"
+    target.write_text("old")
+    fails_without_output(program.diagnose("--format", "json", "--output", target, preexec_fn=limit_file_size), "diagnosis.json")
+    assert target.read_text() == "old"
+    assert [p.name for p in directory.iterdir()] == ["diagnosis.json"]
+
+
+@check
+def output_follows_a_link_and_keeps_devices(program, directory):
+    real, link = directory / "real.json", directory / "link.json"
+    real.write_text("old")
+    link.symlink_to(real)
+    program.diagnose("--format", "json", "--output", link).expect(0)
+    assert link.is_symlink() and json.loads(real.read_text())["verdict"] == "clean"
+    fails_without_output(program.diagnose("--output", "/dev/full"), "/dev/full")
+    program.diagnose("--output", "/dev/null").expect(0)
+    assert pathlib.Path("/dev/null").is_char_device()
+
+
+@check
+def output_needs_a_directory_that_exists(program, directory):
+    fails_without_output(program.diagnose("--output", directory / "no" / "file"), "no/file")
+    fails_without_output(program.diagnose("--output", directory), "directory")
+
+
+@check
+def colour_follows_the_terminal_and_the_environment(program, directory):
+    args = program.diagnose_args("broken")
+    cases = [({}, [], True), ({"NO_COLOR": "1"}, [], False), ({"NO_COLOR": ""}, [], True), ({"TERM": "dumb"}, [], False),
+             ({}, ["--color", "never"], False), ({"NO_COLOR": "1"}, ["--color", "always"], True),
+             ({"NO_COLOR": "1", "FORCE_COLOR": "1"}, [], True), ({"NO_COLOR": "1", "CLICOLOR_FORCE": "1"}, [], False)]
+    for env, options, wanted in cases:
+        status, text = run_on_terminal(program, *args, *options, env=env)
+        assert status == 1, text
+        # Erasing the progress line is no colour.
+        assert bool(re.search(r"\x1b\[[0-9;]*m", text)) == wanted, f"{env} {options}: {text[:300]!r}"
+
+
+@check
+def colour_without_a_terminal(program, directory):
+    cases = [({}, [], False), ({"FORCE_COLOR": "1"}, [], True), ({"CLICOLOR_FORCE": "1"}, [], True), ({"FORCE_COLOR": "0"}, [], False),
+             ({"CLICOLOR_FORCE": "0"}, [], False), ({}, ["--color=always"], True), ({"FORCE_COLOR": "1"}, ["--color=never"], False)]
+    for env, options, wanted in cases:
+        result = program.diagnose(*options, run="broken", env=env).expect(1)
+        assert (ESCAPE in result.out) == wanted, f"{env} {options}"
+    assert ESCAPE not in program.diagnose("--format", "json", "--color", "always").out
+
+
+@check
+def colour_says_nothing_that_the_text_does_not(program, directory):
+    coloured = program.diagnose("--color", "always", run="broken").out
+    plain = program.diagnose(run="broken").out
+    strip = lambda text: golden.steady(re.sub(r"\x1b\[[0-9;]*m", "", text)).replace(" --color always", "")
+    assert strip(coloured) == strip(plain)
+
+
+@check
+def text_follows_the_width(program, directory):
+    _, text = run_on_terminal(program, *program.diagnose_args("broken"), env={"NO_COLOR": "1"}, columns=70)
+    long = [line for line in text.split("\n") if len(line) > 70 and not re.match(r"  -->|next:|error|\r", line)]
+    assert not long, long
+
+
+@check
+def plain_locale_gets_plain_characters(program, directory):
+    result = program.diagnose(run="broken", env={"LC_ALL": "C"}).expect(1)
+    assert result.out.isascii(), result.out
+
+
+@check
+def progress_is_shown_late_and_erased(program, directory):
+    status, text = run_on_terminal(program, *program.diagnose_args(), "--threads", "1", env={"NO_COLOR": "1"}, pause=0.8)
+    assert status == 0, text
+    assert re.search(r"\r\[\d+/\d+\] \S", text), repr(text[:300])
+    before = text[:text.index("qnn-debug ")]
+    assert before.endswith("\r\x1b[K"), repr(before)
+    assert "\r" not in text[len(before):], repr(text)
+
+
+@check
+def progress_needs_a_terminal(program, directory):
+    for env in ({}, {"FORCE_COLOR": "1"}):
+        assert program.diagnose(env=env).expect(0).err == ""
+
+
+@check
+def interrupt_ends_with_130_and_no_output(program, directory):
+    process = subprocess.Popen([program.binary, *map(str, program.diagnose_args()), "--threads", "1", "--format", "json"], cwd=program.root,
+                               env=program.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    wait_for_signal_handler(process.pid)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 130, f"{process.returncode}: {err}"
+    assert out == "" and "interrupted" in err, (out[:200], err)
+
+
+# --- diagnose ------------------------------------------------------------------------------------------------------------------
+
+
+@check
+def documents_follow_the_schema(program, directory):
+    for run in ("clean", "broken"):
+        validate(program.diagnose("--format", "json", run=run).document(), "diagnosis")
+    schema = json.loads((ROOT / "schema" / "diagnosis.schema.json").read_text())
+    broken = program.diagnose("--format", "json", run="broken").document()
+    broken["verdict"] = "fine"
+    try:
+        jsonschema.validate(broken, schema)
+    except jsonschema.ValidationError:
+        return
+    raise AssertionError("the schema accepts a verdict that does not exist")
+
+
+@check
+def a_clean_run_is_clean(program, directory):
+    document = program.diagnose("--format", "json").expect(0).document()
+    assert document["verdict"] == "clean" and document["findings"] == []
+    coverage = document["coverage"]
+    assert coverage["ops_judged"] >= 0.95 * coverage["ops_dumped"] > 0
+
+
+@check
+def a_broken_run_names_the_operator(program, directory):
+    document = program.diagnose("--format", "json", run="broken").expect(1).document()
+    assert document["verdict"] == "bug"
+    finding = document["findings"][0]
+    operator = document["operators"][finding["op_index"]]
+    assert finding["kind"] == "bug" and operator["name"] == finding["op"] and operator["status"] == "broken"
+    assert finding["local_error"]["bound_ratio"] > 1 and finding["evidence"]
+    others = {o["status"] for o in document["operators"] if o["index"] not in {f["op_index"] for f in document["findings"]}}
+    assert others <= {"right", "inherited", "set_aside", "not_judged"}, others
+
+
+@check
+def goldens_of_diagnose(program, directory):
+    for run in ("clean", "broken"):
+        golden.check_document(f"diagnose_{run}.json", program.diagnose("--format", "json", run=run).document(), UPDATE)
+        golden.check_text(f"diagnose_{run}.txt", program.diagnose(run=run).out, UPDATE)
+    golden.check_text("diagnose_broken_verbose.txt", program.diagnose("-vv", run="broken").out, UPDATE)
+
+
+@check
+def golden_documents_follow_the_schema(program, directory):
+    paths = sorted(golden.DIRECTORY.glob("diagnose_*.json"))
+    assert paths or not (program.root / program.examples).exists(), "there are no goldens"
+    if not paths:
+        raise Skip("there are no goldens")
+    for path in paths:
+        validate(json.loads(path.read_text()), "diagnosis")
+
+
+@check
+def threads_change_nothing(program, directory):
+    for run in ("clean", "broken"):
+        one, two = (program.diagnose("--format", "json", "--threads", n, run=run).document() for n in (1, 2))
+        assert judgement(one) == judgement(two)
+        golden.compare_document(two, one)
+
+
+@check
+def the_instruction_set_changes_nothing(program, directory):
+    for run in ("clean", "broken"):
+        default = program.diagnose("--format", "json", run=run).document()
+        for isa in ("SSE41", "AVX2"):
+            narrow = program.diagnose("--format", "json", run=run, env={"ONEDNN_MAX_CPU_ISA": isa}).document()
+            assert judgement(default) == judgement(narrow), isa
+
+
+@check
+def soc_and_arch_reach_the_document(program, directory):
+    for options, arch in [([], "unknown"), (["--soc", "57"], "v75"), (["--soc", "sm8650"], "v75"), (["--soc", "Snapdragon 8 Gen 3"], "v75"),
+                          (["--soc", "8 elite"], "v79"), (["--arch", "V75"], "v75"), (["--arch", "68"], "v68")]:
+        run = program.diagnose("--format", "json", *options).document()["run"]
+        assert run["arch"] == arch, (options, run)
+        assert run["soc"] == (options[1] if "--soc" in options else None)
+
+
+@check
+def a_larger_tolerance_forgives(program, directory):
+    document = program.diagnose("--format", "json", "--tolerance-scale", "1e6", run="broken").document()
+    assert document["run"]["tolerance_scale"] == 1e6
+    assert not [f for f in document["findings"] if f["kind"] == "bug"]
+
+
+@check
+def another_input_is_a_finding(program, directory):
+    shutil.copytree(program.root / program.need("input"), directory / "input")
+    raw = next((directory / "input").glob("*.raw"))
+    data = numpy.fromfile(raw, dtype="<f4")
+    (data + 1).astype("<f4").tofile(raw)
+    result = program.run("diagnose", "--model", program.need("model.mnn"), "--dump", program.need("clean", "dump"), "--inputs",
+                         directory / "input" / "inputs.json", "--format", "json").expect(1)
+    finding = result.document()["findings"][0]
+    assert (finding["kind"], finding["cause"]) == ("input", "input_differs"), finding
+
+
+@check
+def npy_inputs_equal_raw_inputs(program, directory):
+    listed = json.loads((program.root / program.need("input", "inputs.json")).read_text())["inputs"][0]
+    data = numpy.fromfile(program.root / program.need("input", listed["file"]), dtype="<f4").reshape(listed["dims"])
+    numpy.save(directory / "x.npy", data)
+    args = ["diagnose", "--model", program.need("model.mnn"), "--dump", program.need("clean", "dump"), "--format", "json", "--inputs"]
+    a = program.run(*args, program.need("input", "inputs.json")).expect(0).document()
+    b = program.run(*args, f"{listed['name']}={directory / 'x.npy'}").expect(0).document()
+    golden.compare_document(b, a)
+
+
+@check
+def verbosity_adds_and_never_takes_away(program, directory):
+    texts = [program.diagnose(*args, run="broken").out for args in ([], ["-v"], ["-vv"])]
+    # The line with the command for more, the line that refers to it and the time differ.
+    lines = [{line for line in text.splitlines() if not re.search(r"^next:|-v says why| s$", line)} for text in texts]
+    assert lines[0] <= lines[1] < lines[2], lines[0] - lines[1] | lines[1] - lines[2]
+
+
+@check
+def the_verdict_comes_last(program, directory):
+    for run, verdict in (("clean", "clean"), ("broken", "bug")):
+        text = program.diagnose(run=run).out
+        assert re.search(rf"^verdict: {verdict} (?:.*\n(?: .*\n)*)\Z", text, re.M), text
+
+
+# --- inspect -------------------------------------------------------------------------------------------------------------------
+
+
+@check
+def goldens_of_inspect(program, directory):
+    model = program.need("model.mnn")
+    golden.check_text("inspect.txt", program.run("inspect", model).expect(0).out, UPDATE)
+    document = program.run("inspect", model, "--format", "json").expect(0).document()
+    validate(document, "model")
+    golden.check_document("inspect.json", document, UPDATE)
+
+
+@check
+def inspect_refuses_inputs_that_the_model_has_not(program, directory):
+    numpy.save(directory / "x.npy", numpy.zeros((1, 3, 8, 8), dtype="<f4"))
+    fails_without_output(program.run("inspect", program.need("model.mnn"), "--inputs", f"nobody={directory / 'x.npy'}"), "`nobody`")
+
+
+# --- baseline ------------------------------------------------------------------------------------------------------------------
+
+
+def baseline(program, target, *args):
+    return program.run("baseline", "--model", program.need("model.mnn"), "--inputs", program.need("input", "inputs.json"), "--output", target, *args)
+
+
+@check
+def baseline_writes_every_tensor(program, directory):
+    target = directory / "ref"
+    result = baseline(program, target).expect(0)
+    assert result.out == "" and "wrote" in result.err, str(result)
+    index = json.loads((target / "index.json").read_text())
+    validate(index, "tensors")
+    assert index["complete"] and index["tensors"]
+    for row in index["tensors"]:
+        data = numpy.load(target / row["file"])
+        assert list(data.shape) == row["dims"] and data.dtype == {"f32": "<f4", "i32": "<i4"}[row["dtype"]], row
+        assert numpy.isfinite(data).all(), row["name"]
+    assert {p.name for p in target.iterdir()} == {"index.json", *(row["file"] for row in index["tensors"])}
+
+
+@check
+def baseline_equals_the_end_to_end_reference(program, directory):
+    """The baseline's output agrees with what diagnose compares with: the device's last tensor, up to rounding."""
+    target = directory / "ref"
+    baseline(program, target).expect(0)
+    document = program.diagnose("--format", "json").document()
+    compared = {t["tensor"]: t["baseline"] for t in document["tensors"] if t["tensor"] and t["baseline"]}
+    checked = 0
+    for row in json.loads((target / "index.json").read_text())["tensors"]:
+        if row["name"] in compared:
+            largest = float(numpy.abs(numpy.load(target / row["file"])).max())
+            assert golden.close(largest, compared[row["name"]]["expected_max_abs"]), row["name"]
+            checked += 1
+    assert checked > 0
+
+
+@check
+def baseline_replaces_only_a_baseline(program, directory):
+    target = directory / "ref"
+    baseline(program, target).expect(0)
+    (target / "t4711.npy").touch()  # of an earlier, larger model
+    baseline(program, target).expect(0)
+    assert not (target / "t4711.npy").exists()
+    (target / "notes.txt").write_text("mine")
+    fails_without_output(baseline(program, target), "notes.txt", "--force")
+    baseline(program, target, "--force").expect(0)
+    assert (target / "notes.txt").read_text() == "mine"
+
+
+@check
+def baseline_leaves_foreign_arrays_alone(program, directory):
+    target = directory / "mine"
+    target.mkdir()
+    (target / "t1.npy").write_text("mine")
+    fails_without_output(baseline(program, target), "t1.npy")
+    assert (target / "t1.npy").read_text() == "mine"
+
+
+@check
+def baseline_needs_the_models_inputs(program, directory):
+    numpy.save(directory / "x.npy", numpy.zeros((1, 3, 8, 8), dtype="<f4"))
+    fails_without_output(program.run("baseline", "--model", program.need("model.mnn"), "--inputs", f"nobody={directory / 'x.npy'}", "--output",
+                                     directory / "ref"), "`image`")
+
+
+@check
+def baseline_on_a_full_disk_is_an_error(program, directory):
+    result = program.run("baseline", "--model", program.need("model.mnn"), "--inputs", program.need("input", "inputs.json"), "--output",
+                         directory / "ref", preexec_fn=limit_file_size)
+    fails_without_output(result, "ref")
+    assert not json.loads((directory / "ref" / "index.json").read_text())["complete"]
+
+
+def main():
+    global UPDATE
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--binary", required=True, help="the program to check")
+    parser.add_argument("--root", default=ROOT, help="directory that holds examples/mini; default: the repository")
+    parser.add_argument("--update", action="store_true", help="rewrite the golden files")
+    parser.add_argument("names", nargs="*", help="only checks whose name contains one of these")
+    options = parser.parse_args()
+    UPDATE = options.update
+    counts = suite.run(Program(options.binary, options.root), options.names)
+    return 1 if counts["failed"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
