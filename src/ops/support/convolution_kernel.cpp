@@ -69,12 +69,21 @@ Position position_of(const Dims& dims, std::int64_t element) {
   return {element / (dims[3] * dims[2] * dims[1]), c, h, w};
 }
 
+/// oneDNN refuses some geometries that models have (strides that skip the last rows, padding beyond the kernel). Those
+/// are summed element by element.
+template <class Element>
+Tensor by_elements(const Dims& output_dims, Element element) {
+  Tensor y = Tensor::f32(output_dims);
+  for (std::int64_t i = 0; i < y.size(); ++i) y.f32()[static_cast<std::size_t>(i)] = static_cast<float>(element(i));
+  return y;
+}
+
 }  // namespace
 
 Result<Tensor> convolution(const Tensor& x, std::span<const float> weight, std::span<const float> bias,
                            const ConvGeometry& g, const Dims& output_dims) {
   if (x.empty() || element_count(output_dims) == 0) return Tensor::f32(output_dims);
-  return onednn::guarded([&]() -> Result<Tensor> {
+  auto result = onednn::guarded([&]() -> Result<Tensor> {
     const memory::desc x_desc(memory::dims(x.dims()), memory::data_type::f32, Tag::nchw);
     const memory::desc w_desc = weight_desc(g, output_dims[1] / g.group, x.dims()[1] / g.group, false);
     const memory::desc y_desc(memory::dims(output_dims), memory::data_type::f32, Tag::any);
@@ -93,6 +102,9 @@ Result<Tensor> convolution(const Tensor& x, std::span<const float> weight, std::
     const Forward::primitive_desc pd(desc, onednn::strict(), onednn::engine());
     return execute<Forward>(pd, x, x_desc, weight, w_desc, bias, output_dims);
   });
+  if (result) return result;
+  return by_elements(output_dims,
+                     [&](std::int64_t i) { return convolution_element(x, weight, bias, g, output_dims, i); });
 }
 
 double convolution_element(const Tensor& x, std::span<const float> weight, std::span<const float> bias,
@@ -123,7 +135,7 @@ double convolution_element(const Tensor& x, std::span<const float> weight, std::
 Result<Tensor> deconvolution(const Tensor& x, std::span<const float> weight, std::span<const float> bias,
                              const ConvGeometry& g, const Dims& output_dims) {
   if (x.empty() || element_count(output_dims) == 0) return Tensor::f32(output_dims);
-  return onednn::guarded([&]() -> Result<Tensor> {
+  auto result = onednn::guarded([&]() -> Result<Tensor> {
     const memory::desc x_desc(memory::dims(x.dims()), memory::data_type::f32, Tag::nchw);
     const memory::desc w_desc = weight_desc(g, output_dims[1] / g.group, x.dims()[1] / g.group, true);
     const memory::desc y_desc(memory::dims(output_dims), memory::data_type::f32, Tag::any);
@@ -141,6 +153,9 @@ Result<Tensor> deconvolution(const Tensor& x, std::span<const float> weight, std
     const Forward::primitive_desc pd(desc, onednn::strict(), onednn::engine());
     return execute<Forward>(pd, x, x_desc, weight, w_desc, bias, output_dims);
   });
+  if (result) return result;
+  return by_elements(output_dims,
+                     [&](std::int64_t i) { return deconvolution_element(x, weight, bias, g, output_dims, i); });
 }
 
 double deconvolution_element(const Tensor& x, std::span<const float> weight, std::span<const float> bias,
