@@ -363,7 +363,9 @@ class Diagnoser {
       if (run_.entry(stage.entry).type != DType::f16) continue;
       if (stage.judgement.beyond_half > 0 && over == nullptr) over = &stage;
       const double max = stage.judgement.reference_max_abs;
-      if (max > 0 && max < kHalfMinNormal && under == nullptr) under = &stage;
+      // A small constant spread over a stage is a choice of the model (an epsilon), not a loss.
+      if (max > 0 && max < kHalfMinNormal && under == nullptr && replayed.stages[stage.stage].name.empty())
+        under = &stage;
     }
     if (over == nullptr && under == nullptr) return;
     bool input_over = false;

@@ -46,7 +46,7 @@ Result<Function> function_of(wire::Un type) {
     case wire::Un_NEG: return Function{"ElementWiseNeg", "exact", [](float x) { return -x; }};
     case wire::Un_FLOOR: return Function{"ElementWiseFloor", "exact", [](float x) { return std::floor(x); }};
     case wire::Un_CEIL: return Function{"", "exact", [](float x) { return std::ceil(x); }};
-    case wire::Un_SQUARE: return Function{"ElementWiseMultiply", "ElementWiseMultiply", [](float x) { return x * x; }};
+    case wire::Un_SQUARE: return Function{"ElementWiseMultiply", "Square", [](float x) { return x * x; }};
     case wire::Un_SQRT: return Function{"ElementWiseSquareRoot", "unmeasured", [](float x) { return std::sqrt(x); }};
     case wire::Un_RSQRT: return Function{"ElementWiseRsqrt", "unmeasured", [](float x) { return 1.0F / std::sqrt(x); }};
     case wire::Un_EXP: return Function{"ElementWiseExp", "unmeasured", [](float x) { return std::exp(x); }};
