@@ -37,6 +37,8 @@ class Eltwise final : public Op {
                                .inputs = std::move(from),
                                .bound = bound,
                                .compute = [kind = kind_](const RunContext& run) -> Result<StageResult> {
+                                 if (run.inputs[0]->type() != DType::f32)
+                                   return fail("integer data is not implemented for Eltwise");
                                  StageResult result{.value = run.inputs[0]->clone()};
                                  const std::span<float> y = result.value.f32();
                                  for (const Tensor* operand : run.inputs.subspan(1)) {

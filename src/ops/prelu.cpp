@@ -31,6 +31,7 @@ class Prelu final : public Op {
                                  std::vector<float> slope = slope_;
                                  if (run.constants) round_to_half(slope, *run.constants, run.half);
                                  const Tensor& x = *run.inputs[0];
+                                 if (x.type() != DType::f32) return fail("PReLU of integers");
                                  StageResult result{.value = x.clone()};
                                  const std::span<float> y = result.value.f32();
                                  std::int64_t plane = 1;

@@ -19,6 +19,7 @@ class Relu final : public ElementwiseOp {
     }
     Stage leaky = unary_stage("Prelu", "Prelu", [](float x) { return x; });
     leaky.compute = [slope = slope_](const RunContext& run) -> Result<StageResult> {
+      if (run.inputs[0]->type() != DType::f32) return fail("integer data is not implemented for a leaky ReLU");
       float s = slope;  // a static tensor of the node, so rounded like a weight
       if (run.constants) round_to_half({&s, 1}, *run.constants, run.half);
       return StageResult{.value = map_elements(*run.inputs[0], [s](float x) { return x < 0 ? s * x : x; })};
