@@ -11,6 +11,7 @@ namespace qnndbg {
 namespace {
 
 constexpr std::size_t kLabel = 10;  // width of the row labels
+constexpr std::size_t kShortestName = 8;
 constexpr std::size_t kGutter = 6;  // "   |  "
 constexpr std::size_t kMostInputs = 4;
 constexpr std::size_t kMostConsumers = 2;
@@ -118,12 +119,16 @@ std::vector<FigureRow> figure_rows(const Finding& finding, const Network& networ
 }
 
 std::string figures_text(const Finding& finding, const Network& network, const TextStyle& style) {
-  const std::vector<FigureRow> rows = figure_rows(finding, network);
+  std::vector<FigureRow> rows = figure_rows(finding, network);
   std::size_t tensor_width = 0;
   std::size_t units_width = 0;
-  for (const FigureRow& row : rows) {
+  for (const FigureRow& row : rows) units_width = std::max(units_width, row.units.size());
+  // Stages carry the whole name of their operator; the figures beside it must stay on the line.
+  const std::size_t taken = kGutter + kLabel + 2 + units_width + std::string_view(" bound units").size();
+  const auto width = static_cast<std::size_t>(style.width);
+  for (FigureRow& row : rows) {
+    row.tensor = shorten(row.tensor, width > taken + kShortestName ? width - taken : kShortestName, style.unicode);
     tensor_width = std::max(tensor_width, columns_of(row.tensor));
-    units_width = std::max(units_width, row.units.size());
   }
   std::string out;
   for (const FigureRow& row : rows) {
