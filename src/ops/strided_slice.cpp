@@ -92,8 +92,12 @@ Result<Plan> plan_tensorflow(std::span<const Operand> inputs, const Masks& masks
   if (has_operand(inputs, 4)) return fail("the form that writes into a slice is not implemented");
 
   std::size_t consuming = 0;  // listed positions that stand for an input axis
-  for (std::size_t k = 0; k < begin->size(); ++k)
+  std::size_t ellipses = 0;
+  for (std::size_t k = 0; k < begin->size(); ++k) {
     consuming += !bit(masks.new_axis, k) && !bit(masks.ellipsis, k) ? 1 : 0;
+    ellipses += bit(masks.ellipsis, k) ? 1 : 0;
+  }
+  if (ellipses > 1) return fail("{} ellipses in one slice", ellipses);
   if (consuming > in.size()) return fail("{} slice positions for a tensor of rank {}", consuming, in.size());
   Plan plan;
   std::size_t axis = 0;
