@@ -226,6 +226,11 @@ TEST(ConvolutionStages, SeparateActivation) {
     const Tensor x = random_tensor(rng, c.in_dims());
     const OneOp model = model_of(wire::Kind_Convolution, c);
     expect_same(model.chained({&x}, {"ReluTensor"}).at(0), model.output({&x}));
+    Conv t = random_deconvolution(rng);
+    t.fused = c.fused;
+    const Tensor z = random_tensor(rng, t.in_dims());
+    const OneOp transposed = model_of(wire::Kind_Deconvolution, t);
+    expect_same(transposed.chained({&z}, {"ReluTensor"}).at(0), transposed.output({&z}));
   }
 }
 
@@ -242,6 +247,29 @@ TEST(ConvolutionStages, BatchOfPixelsFoldedIntoThePlane) {
     }
     expect_convolution(model.chained({&x}, {}).at(0), c, x);
   }
+}
+
+TEST(ConvolutionStages, AnActivationNodeKeepsTheBatch) {
+  // A dump with names of both forms: the stage that is a node of its own wins, and the output keeps its dims.
+  Rng rng(8);
+  Conv c{.batch = 6, .in_per_group = 5, .out_per_group = 4, .fused = Fused::relu};
+  c.weight = random_floats(rng, 20);
+  c.bias_values = random_floats(rng, 4);
+  const Tensor x = random_tensor(rng, c.in_dims());
+  const OneOp model = model_of(wire::Kind_Convolution, c);
+  const auto operands = OneOp::operands({&x});
+  const Operand out{.present = true, .spec = {DType::f32, {6, 4, 1, 1}}};
+  auto stages =
+      model.op().lower({.inputs = operands, .outputs = {&out, 1}, .dumped = [](std::string_view) { return true; }});
+  ASSERT_TRUE(stages) << stages.error().message;
+  ASSERT_EQ(stages->size(), 2U);
+  const Tensor* from = &x;
+  auto sum = (*stages)[0].compute({.inputs = {&from, 1}});
+  ASSERT_TRUE(sum) << sum.error().message;
+  from = &sum->value;
+  auto y = (*stages)[1].compute({.inputs = {&from, 1}});
+  ASSERT_TRUE(y) << y.error().message;
+  expect_convolution(y->value, c, x);
 }
 
 TEST(ConvolutionErrors, AbsurdParametersAreRefused) {

@@ -208,10 +208,12 @@ Result<std::vector<Stage>> ConvolutionFamily::lower(const LowerContext& context)
   const Dims& out = context.outputs[0].spec.dims;
   std::vector<Stage> stages;
   int from = 0;
+  const bool separate_activation = parameters_.activation != FusedActivation::none && context.dumped("ReluTensor");
   // A 1x1 convolution over a batch of single pixels: the backend folds the batch into the plane [1, a, b, C], which
   // in channel-last memory is the same bytes. In logical order the plane is the batch axis moved behind the channels.
-  const bool folded =
-      context.dumped("InputReshapeTensor") && context.dumped("OutputReshapeTensor") && in[2] * in[3] == 1;
+  // It does so only where there is no activation node.
+  const bool folded = !separate_activation && context.dumped("InputReshapeTensor") &&
+                      context.dumped("OutputReshapeTensor") && in[2] * in[3] == 1;
   Dims conv_out = out;
   if (folded) {
     const Dims plane{1, in[1], 1, in[0]};
@@ -229,7 +231,6 @@ Result<std::vector<Stage>> ConvolutionFamily::lower(const LowerContext& context)
     from = -1;
     conv_out = {1, out[1], 1, out[0]};
   }
-  const bool separate_activation = parameters_.activation != FusedActivation::none && context.dumped("ReluTensor");
   Stage main = main_stage(conv_out, separate_activation ? FusedActivation::none : parameters_.activation);
   main.inputs = {from};
   if (separate_activation) {
