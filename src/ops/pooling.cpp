@@ -52,9 +52,7 @@ Result<Plan> plan(const Parameters& p, const Dims& in) {
        .stride_h = p.stride_h,
        .stride_w = p.stride_w,
        .pad_top = p.top,
-       .pad_left = p.left,
-       .pad_bottom = p.bottom,
-       .pad_right = p.right};
+       .pad_left = p.left};
   if (g.kernel_h < 1 || g.kernel_w < 1) return fail("a window of {}x{} on {}", g.kernel_h, g.kernel_w, to_string(in));
   result.out = {in[0], in[1], output_extent(p, padded_h, g.kernel_h, g.stride_h),
                 output_extent(p, padded_w, g.kernel_w, g.stride_w)};
@@ -63,8 +61,6 @@ Result<Plan> plan(const Parameters& p, const Dims& in) {
     const std::int64_t total_w = std::max<std::int64_t>(0, (result.out[3] - 1) * g.stride_w + g.kernel_w - in[3]);
     g.pad_top = total_h / 2;
     g.pad_left = total_w / 2;
-    g.pad_bottom = total_h - g.pad_top;
-    g.pad_right = total_w - g.pad_left;
   }
   return result;
 }

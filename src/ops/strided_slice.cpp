@@ -29,6 +29,8 @@ Result<SliceAxis> onnx_axis(std::int64_t extent, std::int64_t begin, std::int64_
   if (begin < 0) begin += extent;
   if (end < 0) end += extent;
   if (step > 0) {
+    // A begin before the first element goes on wrapping, as in MNN's CPU.
+    if (begin < 0) begin = (begin % extent + extent) % extent;
     begin = std::clamp<std::int64_t>(begin, 0, extent);
     end = std::clamp<std::int64_t>(end, 0, extent);
     return SliceAxis{begin, step, end > begin ? (end - begin - 1) / step + 1 : 0};

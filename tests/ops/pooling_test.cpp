@@ -39,7 +39,8 @@ OneOp model_of(const Pool& p) {
   });
 }
 
-/// Where the windows of one axis lie: count, first position, length, and the end of what counts as padding.
+/// Where the windows of one axis lie: count, first position, length, and the end of what counts as padding (the input's
+/// end plus the begin-side padding, as MNN's CPU counts).
 struct Windows {
   int count = 0, begin = 0, kernel = 1, padded_end = 0;
 };
@@ -52,11 +53,11 @@ Windows windows_of(const Pool& p, const Axis& a) {
   if (p.pad == wire::PoolPad_SAME) {
     const int count = static_cast<int>(std::ceil(static_cast<double>(padded) / a.stride));
     const int total = std::max(0, (count - 1) * a.stride + kernel - a.in);
-    return {count, total / 2, kernel, a.in + total - total / 2};
+    return {count, total / 2, kernel, a.in + total / 2};
   }
   if (p.pad == wire::PoolPad_VALID) return {static_cast<int>(std::ceil((span + 1) / a.stride)), a.before, kernel, a.in};
   const double steps = span / a.stride;
-  return {static_cast<int>(p.ceil ? std::ceil(steps) : std::floor(steps)) + 1, a.before, kernel, a.in + a.after};
+  return {static_cast<int>(p.ceil ? std::ceil(steps) : std::floor(steps)) + 1, a.before, kernel, a.in + a.before};
 }
 
 void expect_pool(const Tensor& y, const Pool& p, const Tensor& x) {

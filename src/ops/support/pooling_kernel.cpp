@@ -42,8 +42,8 @@ Tensor pool(const Tensor& x, PoolKind kind, PoolCount count, const PoolGeometry&
         }
         std::int64_t divisor = (h1 - h0) * (w1 - w0);
         if (count == PoolCount::with_padding) {
-          divisor = (std::min(top + g.kernel_h, height + g.pad_bottom) - top) *
-                    (std::min(left + g.kernel_w, width + g.pad_right) - left);
+          divisor = (std::min(top + g.kernel_h, height + g.pad_top) - top) *
+                    (std::min(left + g.kernel_w, width + g.pad_left) - left);
         }
         *to = static_cast<float>(sum / static_cast<double>(std::max<std::int64_t>(1, divisor)));
       }

@@ -11,14 +11,16 @@ enum class PoolKind : std::uint8_t { max, average };
 
 /// Which cells the divisor of an average counts.
 enum class PoolCount : std::uint8_t {
-  inside,       // cells inside the input
-  with_padding  // cells up to the end padding too; what a ceil-mode window sticks out beyond that is not counted
+  inside,  // cells inside the input
+  // cells up to the input's end plus the begin-side padding, whatever the end side has (as MNN's CPU counts); what a
+  // ceil-mode window sticks out beyond that is not counted
+  with_padding
 };
 
 struct PoolGeometry {
   std::int64_t kernel_h = 1, kernel_w = 1;
   std::int64_t stride_h = 1, stride_w = 1;
-  std::int64_t pad_top = 0, pad_left = 0, pad_bottom = 0, pad_right = 0;
+  std::int64_t pad_top = 0, pad_left = 0;  // padding after the data is what the output extents need
 };
 
 /// Max: the window clipped to the input, padding never wins. Average: sums in double. `absolute` averages |x|, the
