@@ -85,9 +85,10 @@ std::span<const Soc> known_socs() { return kSocs; }
 
 const Soc* find_soc(std::string_view text) {
   const std::string name = normalized(text);
+  if (name.empty()) return nullptr;  // some rows have no name
   for (const Marketing& marketing : kMarketingNames)
     if (marketing.name == name) return find_by_name(normalized(marketing.model));
-  const Soc* soc = find_by_number(name);
+  const Soc* soc = find_by_number(text);  // before its sign is normalized away
   return soc != nullptr ? soc : find_by_name(name);
 }
 
@@ -97,7 +98,7 @@ std::optional<int> parse_arch(std::string_view text) {
   if (text.starts_with('v') || text.starts_with('V')) text.remove_prefix(1);
   int arch = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), arch);
-  const bool two_digits = text.size() == 2 && error == std::errc() && end == text.data() + text.size();
+  const bool two_digits = text.size() == 2 && arch >= 10 && error == std::errc() && end == text.data() + text.size();
   return two_digits ? std::optional(arch) : std::nullopt;
 }
 
