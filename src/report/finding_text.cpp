@@ -132,8 +132,10 @@ std::string figures_text(const Finding& finding, const Network& network, const T
   }
   std::string out;
   for (const FigureRow& row : rows) {
-    const std::string figures =
-        fmt::format("{:<{}}  {:>{}} bound units  ", row.tensor, tensor_width, row.units, units_width);
+    // Inputs of the graph and whatever no bound applies to have no figure to show.
+    const std::string figures = row.units == "-" ? fmt::format("{:<{}}  ", row.tensor, tensor_width)
+                                                 : fmt::format("{:<{}}  {:>{}} bound units  ", row.tensor, tensor_width,
+                                                               row.units, units_width);
     const std::size_t indent = kGutter + kLabel + columns_of(figures);
     std::string line = fmt::format("   |  {:<{}}{}", row.label, kLabel, figures);
     const bool fits = indent + columns_of(row.remark) <= static_cast<std::size_t>(style.width);

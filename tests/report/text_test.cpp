@@ -66,6 +66,15 @@ TEST(Text, FindingHasPlaceFiguresCauseAndWhatToOpen) {
   EXPECT_THAT(text, HasSubstr("   = try        compare the node's parameters with the model's\n"));
 }
 
+TEST(Text, FiguresWithoutABoundAreLeftOut) {
+  Diagnosis d = bug_sample();
+  d.findings[0].local_error->bound_ratio.reset();
+  d.operators[4].bound_ratio.reset();
+  const std::string text = to_text(d, plain());
+  EXPECT_THAT(text, HasSubstr("   |  input     t4  (its own operator is right)\n"));
+  EXPECT_THAT(text, HasSubstr("   |  output    t5  max |error| 0.371"));
+}
+
 TEST(Text, TableShowsTheNeighboursOfTheCulprit) {
   const std::string text = to_text(bug_sample(), plain());
   EXPECT_THAT(text, HasSubstr("      #4  Convolution `op4`    0.4 units       3e-3        4e-3  right\n"
