@@ -72,7 +72,7 @@ TEST(Text, FiguresWithoutABoundAreLeftOut) {
   d.operators[4].bound_ratio.reset();
   const std::string text = to_text(d, plain());
   EXPECT_THAT(text, HasSubstr("   |  input     t4  (its own operator is right)\n"));
-  EXPECT_THAT(text, HasSubstr("   |  output    t5  max |error| 0.371"));
+  EXPECT_THAT(text, HasSubstr("   |  output    t5\n   |            max |error| 0.371"));
 }
 
 TEST(Text, TableShowsTheNeighboursOfTheCulprit) {
