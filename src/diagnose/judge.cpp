@@ -73,7 +73,7 @@ Scan scan(std::span<const float> device, std::span<const float> reference, std::
 }  // namespace
 
 Judgement judge(std::span<const float> device, std::span<float> reference, std::span<const float> magnitude,
-                const Bound& bound, HalfKind half, const std::function<std::optional<ExactElement>()>& exact) {
+                const Bound& bound, HalfKind half, const std::function<std::optional<ElementValue>()>& exact) {
   Judgement out;
   float max_abs = 0;
   bool finite = true;
@@ -140,7 +140,7 @@ Judgement judge(std::span<const float> device, std::span<float> reference, std::
     return a.ratio != b.ratio ? a.ratio > b.ratio : a.index < b.index;
   });
 
-  std::optional<ExactElement> evaluate;
+  std::optional<ElementValue> evaluate;
   bool evaluate_made = false;
   std::size_t refuted = 0;
   for (const Suspect& suspect : suspects) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "diagnose/bounds.h"
+#include "ops/op.h"
 #include "tensor/half.h"
 #include "tensor/tensor.h"
 
@@ -25,14 +26,11 @@ struct Judgement {
   bool right() const { return bound_ratio <= 1; }
 };
 
-/// Evaluates single elements in double; see Stage::exact.
-using ExactElement = std::function<double(std::int64_t element)>;
-
 /// Compares element by element. `reference` is brought to what the device can hold (HTP's half ends at 131008) and,
 /// where the fp32 sums of the host could have made the difference, replaced by the exact value: an element counts as
 /// beyond its bound only when `exact` (made on first need; may be empty) agrees. `magnitude` is empty unless the bound
 /// needs it.
 Judgement judge(std::span<const float> device, std::span<float> reference, std::span<const float> magnitude,
-                const Bound& bound, HalfKind half, const std::function<std::optional<ExactElement>()>& exact);
+                const Bound& bound, HalfKind half, const std::function<std::optional<ElementValue>()>& exact);
 
 }  // namespace qnndbg

@@ -5,14 +5,6 @@
 namespace qnndbg {
 namespace {
 
-/// References are compared as floats; integers up to 2^24 are exact.
-Tensor as_float(Tensor tensor) {
-  if (tensor.type() == DType::f32) return tensor;
-  Tensor out = Tensor::f32(tensor.dims());
-  std::copy(tensor.i32().begin(), tensor.i32().end(), out.f32().begin());
-  return out;
-}
-
 bool uses(const std::vector<Stage>& stages, int operand) {
   return std::any_of(stages.begin(), stages.end(), [&](const Stage& s) {
     return std::find(s.inputs.begin(), s.inputs.end(), operand) != s.inputs.end();
@@ -20,6 +12,13 @@ bool uses(const std::vector<Stage>& stages, int operand) {
 }
 
 }  // namespace
+
+Tensor as_float(Tensor tensor) {
+  if (tensor.type() == DType::f32) return tensor;
+  Tensor out = Tensor::f32(tensor.dims());
+  std::copy(tensor.i32().begin(), tensor.i32().end(), out.f32().begin());
+  return out;
+}
 
 const JudgedStage* ReplayedOp::first_broken() const {
   const auto found =
@@ -35,6 +34,7 @@ double ReplayedOp::bound_ratio() const {
 
 ReplayedOp Replayer::replay(int op, HalfRounding constants) {
   ReplayedOp out;
+  out.op = op;
   const PlannedOp& planned = settings_.plan.ops[static_cast<std::size_t>(op)];
   const OpNode& node = settings_.plan.model->graph().ops[static_cast<std::size_t>(op)];
   if (!planned.problem.empty()) {
@@ -125,6 +125,27 @@ RunContext Replayer::context_of(const ReplayedOp& replayed, std::size_t stage, H
   return {.inputs = storage, .constants = constants, .half = settings_.half};
 }
 
+std::vector<Peer> Replayer::peers(const ReplayedOp& replayed, std::size_t stage, const Dims& dims) const {
+  std::vector<Peer> out;
+  const Graph& graph = settings_.plan.model->graph();
+  const OpNode& node = graph.ops[static_cast<std::size_t>(replayed.op)];
+  for (std::size_t t = 0; t < graph.tensors.size(); ++t) {
+    const PlannedTensor& planned = settings_.plan.tensors[t];
+    const int entry = settings_.run.own(static_cast<int>(t));
+    if (entry < 0 || !planned.spec || planned.spec->type != DType::f32 || planned.spec->dims != dims) continue;
+    if (graph.tensors[t].producer >= replayed.op) continue;
+    const std::vector<int>& from = replayed.stages[stage].inputs;
+    const bool own_input = std::any_of(from.begin(), from.end(), [&](int k) {
+      return k >= 0 && node.inputs[static_cast<std::size_t>(k)] == static_cast<int>(t);
+    });
+    if (own_input) continue;
+    out.push_back({settings_.run.entry(entry).name, [this, entry, layout = planned.layout, dims]() {
+                     return settings_.run.load(entry, DType::f32, dims, layout, settings_.half);
+                   }});
+  }
+  return out;
+}
+
 Result<void> Replayer::run_stage(int op, const std::vector<Operand>& outputs, std::size_t s, HalfRounding constants,
                                  ReplayedOp& out) {
   const OpNode& node = settings_.plan.model->graph().ops[static_cast<std::size_t>(op)];
@@ -166,8 +187,9 @@ Result<void> Replayer::run_stage(int op, const std::vector<Operand>& outputs, st
                      .entry = entry,
                      .device = std::move(*device),
                      .reference = as_float(std::move(result->value)),
+                     .bound = bound,
                      .judgement = {}};
-  const auto exact = [&]() -> std::optional<ExactElement> {
+  const auto exact = [&]() -> std::optional<ElementValue> {
     if (!stage.exact) return std::nullopt;
     auto evaluator = stage.exact(context);
     if (!evaluator) return std::nullopt;

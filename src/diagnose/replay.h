@@ -27,11 +27,13 @@ struct JudgedStage {
   int entry = -1;         // the dump's entry
   Tensor device;          // logical order
   Tensor reference;       // f32, as judged
+  Bound bound;            // the line it was held to
   Judgement judgement;
 };
 
 /// An operator with its stages and the values that they worked on.
 struct ReplayedOp {
+  int op = -1;          // position in Net.oplists
   std::string problem;  // why it is not judged; empty: it is
   std::vector<Stage> stages;
   std::vector<JudgedStage> judged;
@@ -41,6 +43,9 @@ struct ReplayedOp {
   /// The largest ratio over the judged stages.
   double bound_ratio() const;
 };
+
+/// References are compared as floats; integers up to 2^24 are exact.
+Tensor as_float(Tensor tensor);
 
 class Replayer {
  public:
@@ -53,6 +58,9 @@ class Replayer {
   /// The context in which a stage of the last replayed operator ran, for hypotheses: its device inputs.
   RunContext context_of(const ReplayedOp& replayed, std::size_t stage, HalfRounding constants,
                         std::vector<const Tensor*>& storage) const;
+
+  /// Other dumped f32 tensors with these dims, from before the operator; see Evidence::peers.
+  std::vector<Peer> peers(const ReplayedOp& replayed, std::size_t stage, const Dims& dims) const;
 
   /// Device values of an operator's operands, loaded by the last replay (null: omitted).
   const std::vector<const Tensor*>& operands() const { return operands_; }

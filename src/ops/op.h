@@ -56,6 +56,10 @@ struct StageResult {
 };
 
 using Compute = std::function<Result<StageResult>(const RunContext&)>;
+/// Value of one output element (flat index, logical order) in double.
+using ElementValue = std::function<double(std::int64_t element)>;
+/// Makes an evaluator of single elements; it refers to the context's inputs, which must outlive it.
+using MakeExact = std::function<Result<ElementValue>(const RunContext&)>;
 
 /// A mistake that would explain a wrong output: replaying it must reproduce the device's tensor within the bound.
 struct Hypothesis {
@@ -65,7 +69,17 @@ struct Hypothesis {
   std::string meant = {};      // value that the model gives
   std::string file = {};       // file in MNN's tree to open
   int free_parameters = 0;     // numbers fitted to the device's output; 0 for a pure what-if
+  std::string bound = {};      // key of the bound that the reproduction is held to; empty: the stage's own
   Compute compute = {};
+  /// Single elements in double, as Stage::exact. With it the engine tries a sample of elements first and computes the
+  /// whole tensor only when they fit, and fp32 sums of the host do not blur the match. May be empty.
+  MakeExact exact = {};
+};
+
+/// Another tensor of the run that might have been read by mistake.
+struct Peer {
+  std::string name = {};  // as dumped
+  std::function<Result<Tensor>()> load = {};
 };
 
 /// What a hypothesis generator may look at: the stage's operands and what the device made of them.
@@ -73,6 +87,9 @@ struct Evidence {
   RunContext context;
   const Tensor& device;     // the device's output of the stage
   const Tensor& reference;  // the right output, same dims
+  /// The dumped f32 tensors with these logical dims that exist before the operator runs, except the stage's own inputs;
+  /// may be empty.
+  std::function<std::vector<Peer>(const Dims&)> peers = {};
 };
 
 /// One QNN node (or a run of nodes without a dumped tensor between them).
@@ -91,9 +108,8 @@ struct Stage {
   /// Layout in which the device stores a named stage (outputs follow their tensor).
   Layout layout = Layout::logical;
   Compute compute = {};
-  /// Makes an evaluator of single elements in double, for stages whose fp32 accumulation could blur the comparison; may
-  /// be empty. The evaluator refers to the context's inputs.
-  std::function<Result<std::function<double(std::int64_t element)>>(const RunContext&)> exact = {};
+  /// For stages whose fp32 accumulation could blur the comparison; may be empty.
+  MakeExact exact = {};
   /// Mistakes worth trying when the stage is broken, cheapest and most specific first; may be empty.
   std::function<std::vector<Hypothesis>(const Evidence&)> hypotheses = {};
 };

@@ -3,23 +3,13 @@
 
 #include "graph/mnn_wire.h"
 #include "ops/registry.h"
+#include "ops/support/activation.h"
 #include "ops/support/elementwise.h"
 #include "ops/support/host_values.h"
 #include "ops/support/layouts.h"
 
 namespace qnndbg {
 namespace {
-
-float sigmoid(float x) { return 1.0F / (1.0F + std::exp(-x)); }
-
-/// MNN's GELU: the tanh form, with tanh as the rational function of degree 7/6 and its argument clamped to [-5, 5].
-float gelu(float x) {
-  const float u = std::min(5.0F, std::max(-5.0F, 0.79788458F * (x + 0.044715F * x * x * x)));
-  const float u2 = u * u;
-  const float tanh_u = u * (135135.0F + u2 * (17325.0F + u2 * (378.0F + u2))) /
-                       (135135.0F + u2 * (62370.0F + u2 * (3150.0F + u2 * 28.0F)));
-  return 0.5F * x * (1.0F + tanh_u);
-}
 
 float softplus(float x) { return std::max(x, 0.0F) + std::log1p(std::exp(-std::fabs(x))); }
 
@@ -74,13 +64,10 @@ Result<Function> function_of(wire::Un type) {
     case wire::Un_EXPM1: return Function{"", "unmeasured", [](float x) { return std::expm1(x); }};
     case wire::Un_SIGMOID: return Function{"Sigmoid", "Sigmoid", sigmoid};
     case wire::Un_TANH: return Function{"Tanh", "unmeasured", [](float x) { return std::tanh(x); }};
-    case wire::Un_HARDSWISH:
-      return Function{"HardSwish", "HardSwish",
-                      [](float x) { return x * std::min(6.0F, std::max(0.0F, x + 3.0F)) / 6.0F; }};
-    case wire::Un_GELU: return Function{"Gelu", "Gelu", gelu};
-    case wire::Un_GELU_STANDARD:
-      return Function{"Gelu", "Gelu", [](float x) { return 0.5F * x * (1.0F + std::erf(x * 0.70710678F)); }};
-    case wire::Un_SILU: return Function{"Silu", "Silu", [](float x) { return x * sigmoid(x); }};
+    case wire::Un_HARDSWISH: return Function{"HardSwish", "HardSwish", hard_swish};
+    case wire::Un_GELU: return Function{"Gelu", "Gelu", gelu_tanh};
+    case wire::Un_GELU_STANDARD: return Function{"Gelu", "Gelu", gelu_erf};
+    case wire::Un_SILU: return Function{"Silu", "Silu", silu};
   }
   return fail("unary function {} is not known", static_cast<int>(type));
 }

@@ -52,7 +52,7 @@ TEST(Judge, AnElementThatOnlyFp32SumsBlurIsClearedByTheExactValue) {
   std::vector<float> device{0.0F, 1.0F};
   std::vector<float> reference{0.01F, 1.0F};
   int asked = 0;
-  const auto exact = [&]() -> std::optional<ExactElement> {
+  const auto exact = [&]() -> std::optional<ElementValue> {
     return [&](std::int64_t element) {
       ++asked;
       return element == 0 ? 0.0 : 1.0;
@@ -68,7 +68,7 @@ TEST(Judge, AnElementThatOnlyFp32SumsBlurIsClearedByTheExactValue) {
 TEST(Judge, AnElementThatTheExactValueConfirmsStaysBroken) {
   std::vector<float> device{0.5F, 1.0F};
   std::vector<float> reference{0.01F, 1.0F};
-  const auto exact = []() -> std::optional<ExactElement> { return [](std::int64_t) { return 0.0101; }; };
+  const auto exact = []() -> std::optional<ElementValue> { return [](std::int64_t) { return 0.0101; }; };
   EXPECT_FALSE(judge(device, reference, {}, kLinear, HalfKind::htp, exact).right());
 }
 

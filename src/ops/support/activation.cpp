@@ -1,0 +1,65 @@
+#include "ops/support/activation.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "ops/support/elementwise.h"
+
+namespace qnndbg {
+namespace {
+
+float absolute(float x) { return std::fabs(x); }
+
+constexpr auto kActivations = std::to_array<Activation>({
+    {"none", "exact", [](float x) { return x; }, nullptr},
+    {"ReLU", "exact", [](float x) { return x < 0 ? 0.0F : x; }, nullptr},
+    {"ReLU6", "exact", [](float x) { return std::min(std::max(x, 0.0F), 6.0F); }, nullptr},
+    {"Sigmoid", "Sigmoid", sigmoid, nullptr},
+    {"Tanh", "unmeasured", [](float x) { return std::tanh(x); }, nullptr},
+    {"HardSwish", "HardSwish", hard_swish, nullptr},
+    {"SiLU", "Silu", silu, absolute},
+    {"GELU", "Gelu", gelu_erf, nullptr},
+    {"ELU", "unmeasured", [](float x) { return x < 0 ? std::expm1(x) : x; }, nullptr},
+    {"Abs", "exact", absolute, nullptr},
+    {"Neg", "exact", [](float x) { return -x; }, nullptr},
+    {"Exp", "unmeasured", [](float x) { return std::exp(x); }, nullptr},
+});
+
+}  // namespace
+
+float sigmoid(float x) { return 1.0F / (1.0F + std::exp(-x)); }
+
+float silu(float x) { return x * sigmoid(x); }
+
+float hard_swish(float x) { return x * std::min(6.0F, std::max(0.0F, x + 3.0F)) / 6.0F; }
+
+float gelu_tanh(float x) {
+  const float u = std::min(5.0F, std::max(-5.0F, 0.79788458F * (x + 0.044715F * x * x * x)));
+  const float u2 = u * u;
+  const float tanh_u = u * (135135.0F + u2 * (17325.0F + u2 * (378.0F + u2))) /
+                       (135135.0F + u2 * (62370.0F + u2 * (3150.0F + u2 * 28.0F)));
+  return 0.5F * x * (1.0F + tanh_u);
+}
+
+float gelu_erf(float x) { return 0.5F * x * (1.0F + std::erf(x * 0.70710678F)); }
+
+std::span<const Activation> known_activations() { return kActivations; }
+
+std::vector<Hypothesis> activation_mistakes(std::string_view meant, std::string parameter, std::string file) {
+  std::vector<Hypothesis> list;
+  for (const Activation& other : kActivations) {
+    if (other.name == meant) continue;
+    Stage wrong = unary_stage("", std::string(other.bound), other.f, other.magnitude);
+    list.push_back({.cause = other.name == "none" ? "activation_dropped" : "activation_wrong",
+                    .parameter = parameter,
+                    .used = std::string(other.name),
+                    .meant = std::string(meant),
+                    .file = file,
+                    .bound = std::string(other.bound),
+                    .compute = std::move(wrong.compute)});
+  }
+  return list;
+}
+
+}  // namespace qnndbg
