@@ -14,14 +14,6 @@ namespace {
 
 using Values = std::vector<float>;
 
-/// Times `factor`, on the half grid again.
-Values times(std::span<const float> values, double factor, HalfRounding rounding) {
-  Values out(values.begin(), values.end());
-  for (float& v : out) v = static_cast<float>(v * factor);
-  round_to_half(out, rounding, HalfKind::htp);
-  return out;
-}
-
 bool fits(std::span<const float> values, std::span<const Interval> observed) {
   for (std::size_t c = 0; c < observed.size(); ++c) {
     if (!observed[c].contains(values[c])) return false;
@@ -102,7 +94,18 @@ void Interval::at_most(double h) { high = std::min(high, h); }
 
 void Interval::at_least(double l) { low = std::max(low, l); }
 
-std::vector<ConstantMistake> explain_constants(std::span<const float> meant, std::span<const Interval> observed) {
+std::vector<ScaledRounding> scaled_roundings(HalfRounding constants) {
+  return {{true, constants}, {false, HalfRounding::nearest}, {false, HalfRounding::toward_zero}};
+}
+
+float scaled(float model, float device, double factor, ScaledRounding how) {
+  auto value = static_cast<float>(factor * (how.before ? model : device));
+  round_to_half({&value, 1}, how.rounding, HalfKind::htp);
+  return value;
+}
+
+std::vector<ConstantMistake> explain_constants(const ChannelConstants& constants, std::span<const Interval> observed) {
+  const std::vector<float>& meant = constants.device;
   using enum ConstantMistakeKind;
   std::vector<ConstantMistake> list;
   const std::size_t n = meant.size();
@@ -130,8 +133,11 @@ std::vector<ConstantMistake> explain_constants(std::span<const float> meant, std
   const Interval factor = common_factor(meant, observed);
   if (factor.equations > 0 && !factor.empty()) {
     for (double s : plain_values(factor.low, factor.high)) {
-      for (HalfRounding rounding : {HalfRounding::nearest, HalfRounding::toward_zero})
-        consider(scaled, fmt::format("x {:g}", s), times(meant, s, rounding), 1);
+      for (ScaledRounding how : scaled_roundings(constants.rounding)) {
+        Values values(n);
+        for (std::size_t c = 0; c < n; ++c) values[c] = qnndbg::scaled(constants.model[c], constants.device[c], s, how);
+        consider(ConstantMistakeKind::scaled, fmt::format("x {:g}", s), std::move(values), 1);
+      }
     }
   }
   if (auto values = matched(meant, observed)) consider(misordered, "in another order", std::move(*values), 1);

@@ -39,8 +39,24 @@ struct ConstantMistake {
   int free_parameters = 0;    // see Hypothesis
 };
 
+/// Constants of the model, and as the device should hold them.
+struct ChannelConstants {
+  std::vector<float> model;   // fp32
+  std::vector<float> device;  // on the half grid
+  HalfRounding rounding = HalfRounding::toward_zero;
+};
+
+/// The ways in which a factor and the rounding to half may have met: a number was scaled before its rounding, or after
+/// it and rounded again.
+struct ScaledRounding {
+  bool before = true;
+  HalfRounding rounding = HalfRounding::toward_zero;
+};
+std::vector<ScaledRounding> scaled_roundings(HalfRounding constants);
+float scaled(float model, float device, double factor, ScaledRounding how);
+
 /// The simplest explanations of the observed intervals, best first: nothing when an interval is empty (no constant
-/// explains the output) or when the right values fit. `meant` are the right values on the half grid.
-std::vector<ConstantMistake> explain_constants(std::span<const float> meant, std::span<const Interval> observed);
+/// explains the output) or when the right values fit.
+std::vector<ConstantMistake> explain_constants(const ChannelConstants& constants, std::span<const Interval> observed);
 
 }  // namespace qnndbg

@@ -198,8 +198,11 @@ Stage ConvolutionFamily::main_stage(const Dims& out, const Activation* activatio
   };
   stage.hypotheses = [this, out, activation](const Evidence& evidence) {
     auto variant = variant_for(evidence.context, activation);
-    if (!variant) return std::vector<Hypothesis>{};
-    return convolution_mistakes({kind_, evidence, out, std::move(*variant)});
+    RunContext as_in_model = evidence.context;
+    as_in_model.constants.reset();
+    auto unrounded = variant_for(as_in_model, activation);
+    if (!variant || !unrounded) return std::vector<Hypothesis>{};
+    return convolution_mistakes({kind_, evidence, out, std::move(*variant), std::move(*unrounded)});
   };
   return stage;
 }

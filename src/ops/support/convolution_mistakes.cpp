@@ -275,7 +275,9 @@ class Search {
 
   void bias() {
     const std::vector<Interval> observed = observed_bias();
-    for (ConstantMistake& mistake : explain_constants(bias_, observed)) {
+    const ChannelConstants constants{c_.unrounded.bias.empty() ? bias_ : c_.unrounded.bias, bias_,
+                                     c_.evidence.context.constants.value_or(HalfRounding::nearest)};
+    for (ConstantMistake& mistake : explain_constants(constants, observed)) {
       std::string cause = "bias_differs";
       switch (mistake.kind) {
         case ConstantMistakeKind::dropped: cause = "bias_dropped"; break;
@@ -404,11 +406,15 @@ class Search {
     return cc > 0 ? cd / cc : 0;
   }
 
+  float scaled_weight(std::int64_t w, double factor, ScaledRounding how) const {
+    return scaled(c_.unrounded.weight[at(w)], c_.right.weight[at(w)], factor, how);
+  }
+
   /// The factor of one channel that reproduces its sampled elements; nullopt: none.
-  std::optional<double> channel_factor(std::int64_t o, HalfRounding rounding, std::vector<double>& known) {
+  std::optional<double> channel_factor(std::int64_t o, ScaledRounding how, std::vector<double>& known) {
     const std::vector<std::int64_t> elements = channel_sample(o, kPerChannel);
     const auto fits_with = [&](double s) {
-      return fits(elements, [&](std::int64_t w) { return rounded(s * c_.right.weight[at(w)], rounding); });
+      return fits(elements, [&](std::int64_t w) { return scaled_weight(w, s, how); });
     };
     for (double s : known) {
       if (fits_with(s)) return s;
@@ -431,23 +437,24 @@ class Search {
     }
     if (static_cast<std::int64_t>(c_.right.weight.size()) * static_cast<std::int64_t>(kPerChannel) > kSearchBudget)
       return;
-    for (HalfRounding rounding : {HalfRounding::nearest, HalfRounding::toward_zero}) {
+    const HalfRounding constants = c_.evidence.context.constants.value_or(HalfRounding::nearest);
+    for (ScaledRounding how : scaled_roundings(constants)) {
       std::vector<double> known{1.0};
       for (double s : snap_candidates(fitted_scale(sample_))) known.insert(known.begin(), s);
       std::reverse(known.begin(), known.end() - 1);
       std::vector<double> factors;
       for (std::int64_t o = 0; o < channels_; ++o) {
-        auto s = channel_factor(o, rounding, known);
+        auto s = channel_factor(o, how, known);
         if (!s) break;
         factors.push_back(*s);
       }
       if (factors.size() != at(channels_)) continue;
-      propose_scaled(factors, rounding);
+      propose_scaled(factors, how);
       return;
     }
   }
 
-  void propose_scaled(const std::vector<double>& factors, HalfRounding rounding) {
+  void propose_scaled(const std::vector<double>& factors, ScaledRounding how) {
     std::vector<double> distinct;
     std::int64_t channels = 0;
     for (double s : factors) {
@@ -459,7 +466,7 @@ class Search {
     ConvVariant variant = c_.right;
     for (std::size_t w = 0; w < variant.weight.size(); ++w) {
       const double s = factors[at(output_channel_of(static_cast<std::int64_t>(w)))];
-      if (s != 1) variant.weight[w] = rounded(s * variant.weight[w], rounding);
+      if (s != 1) variant.weight[w] = scaled_weight(static_cast<std::int64_t>(w), s, how);
     }
     const std::string used = distinct.size() == 1 ? fmt::format("weights x {:g}", distinct[0])
                                                   : fmt::format("weights x {} factors", distinct.size());

@@ -16,6 +16,7 @@ struct ConvolutionCase {
   const Evidence& evidence;  // input 0 is x
   Dims out;                  // logical dims of the stage's output
   ConvVariant right;         // what the model means, constants on the half grid
+  ConvVariant unrounded;     // the same, constants as the model has them
 };
 
 /// Hypotheses, most plausible first. Causes: activation_dropped, bias_*, padding_side_wrong, stride_wrong,
