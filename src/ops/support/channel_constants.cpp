@@ -55,8 +55,8 @@ Interval common_factor(std::span<const float> meant, std::span<const Interval> o
   for (std::size_t c = 0; c < meant.size(); ++c) {
     const double v = meant[c];
     if (v == 0 || !std::isfinite(observed[c].low) || !std::isfinite(observed[c].high)) continue;
-    // The scaled value was rounded to half once more.
-    const double slack = kHalfUnitRoundoff * std::max(std::fabs(observed[c].low), std::fabs(observed[c].high));
+    // Both the scaled and the plain value were cut to half, each off by up to 2u.
+    const double slack = 4 * kHalfUnitRoundoff * std::max(std::fabs(observed[c].low), std::fabs(observed[c].high));
     const double a = (observed[c].low - slack) / v;
     const double b = (observed[c].high + slack) / v;
     factor.meet(std::min(a, b), std::max(a, b));
