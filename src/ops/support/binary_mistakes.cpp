@@ -8,14 +8,9 @@
 #include "ops/support/broadcast.h"
 #include "ops/support/constant_mistakes.h"
 #include "ops/support/data_movement.h"
-#include "tensor/layout.h"
 
 namespace qnndbg {
 namespace {
-
-// The tensors closest before the operator are the ones that a wrong index reaches.
-constexpr std::size_t kMostPeers = 32;
-constexpr std::size_t kScreenedElements = 32;
 
 constexpr auto kFunctions = std::to_array<BinaryFunction>({
     {"ElementWiseAdd", "ElementWiseAdd", [](float x, float y) { return x + y; }, {}, true},
@@ -114,27 +109,11 @@ std::vector<Misreading> misreadings(const Dims& dims, const Dims& out) {
   consider("its axes in the model's order beside a channel-last tensor", to_last);
   if (from_last != to_last) consider("channel-last beside a tensor in the model's order", from_last);
 
-  const std::int64_t channels = padded[1];
-  if (dims.size() != rank || channels == 1 || element_count(padded) == padded[0] * channels) return list;
-  list.push_back({"data in the model's order, read as channel-last", [](const Tensor& t) {
-                    Tensor read = Tensor::f32(t.dims());
-                    to_logical_order(t.f32(), t.dims(), Layout::channel_last, read.f32());
-                    return read;
-                  }});
-  list.push_back({"channel-last data, read in the model's order", [](const Tensor& t) {
-                    Tensor read = Tensor::f32(t.dims());
-                    to_device_order(t.f32(), t.dims(), Layout::channel_last, read.f32());
-                    return read;
-                  }});
+  if (dims.size() == rank && layout_matters(dims)) {
+    list.push_back({"data in the model's order, read as channel-last", read_as_channel_last});
+    list.push_back({"channel-last data, read in the model's order", read_as_logical});
+  }
   return list;
-}
-
-LoadOperand changed(const LoadOperand& load, std::function<Tensor(const Tensor&)> change) {
-  return [load, change = std::move(change)](const RunContext& run) -> Result<OperandValue> {
-    auto own = load(run);
-    if (!own) return fail(own.error());
-    return std::make_shared<const Tensor>(change(**own));
-  };
 }
 
 /// Collects the mistakes of one broken stage.
@@ -150,7 +129,7 @@ class Mistakes {
     operands_ignored();
     for (std::size_t k = 0; k < 2; ++k) altered_constant(k);
     for (std::size_t k = 2; k-- > 0;) misread(k);
-    if (std::none_of(list_.begin(), list_.end(), [&](const Hypothesis& h) { return fits_sample(h); })) other_tensors();
+    if (!any_fits_sample(list_, evidence_)) other_tensors();
     return std::move(list_);
   }
 
@@ -300,38 +279,19 @@ class Mistakes {
   }
 
   void other_tensors() {
-    if (!evidence_.peers) return;
     for (std::size_t k = 2; k-- > 0;) {
       // An operand may be mistaken for one of the same shape, or for one that needs no broadcasting.
-      std::vector<Peer> peers = evidence_.peers(values_[k]->dims());
+      std::vector<Peer> peers = nearest_peers(evidence_, values_[k]->dims());
       if (values_[k]->dims() != stage_.out) {
-        for (Peer& peer : evidence_.peers(stage_.out)) peers.push_back(std::move(peer));
+        for (Peer& peer : nearest_peers(evidence_, stage_.out)) peers.push_back(std::move(peer));
       }
-      if (peers.size() > kMostPeers) peers.erase(peers.begin(), peers.end() - static_cast<std::ptrdiff_t>(kMostPeers));
       for (Peer& peer : peers) {
         BinaryStage wrong = stage_;
-        wrong.operands[k].load = [read = std::move(peer.load)](const RunContext&) -> Result<OperandValue> {
-          auto value = read();
-          if (!value) return fail(value.error());
-          return std::make_shared<const Tensor>(std::move(*value));
-        };
-        add("second_input_wrong", name(k), peer.name, fmt::format("the {}", name(k)), wrong);
+        const std::string tensor = peer.name;
+        wrong.operands[k].load = peer_operand(std::move(peer));
+        add("second_input_wrong", name(k), tensor, fmt::format("the {}", name(k)), wrong);
       }
     }
-  }
-
-  /// Near the device's output on some elements; a loose line, for a first look.
-  bool fits_sample(const Hypothesis& hypothesis) const {
-    auto value = hypothesis.exact(evidence_.context);
-    if (!value) return false;
-    const std::span<const float> device = evidence_.device.f32();
-    for (std::size_t s = 0; s < kScreenedElements; ++s) {
-      const std::size_t i = (s * device.size() / kScreenedElements + s * 7919) % device.size();
-      const double v = (*value)(static_cast<std::int64_t>(i));
-      if (!std::isfinite(v)) continue;
-      if (!(std::fabs(device[i] - v) <= 4 * kHalfUnitRoundoff * std::fabs(v) + kHalfMinNormal)) return false;
-    }
-    return true;
   }
 
   const Evidence& evidence_;
@@ -348,19 +308,6 @@ const BinaryFunction* find_binary_function(std::string_view qnn_type) {
   const auto found =
       std::find_if(kFunctions.begin(), kFunctions.end(), [&](const BinaryFunction& f) { return is(f, qnn_type); });
   return found == kFunctions.end() ? nullptr : &*found;
-}
-
-LoadOperand stage_input(std::size_t k) {
-  return [k](const RunContext& run) -> Result<OperandValue> {
-    if (k >= run.inputs.size() || run.inputs[k] == nullptr) return fail("operand {} is omitted", k);
-    return OperandValue(std::shared_ptr<void>(), run.inputs[k]);  // the context owns it
-  };
-}
-
-LoadOperand given_operand(Tensor tensor) {
-  return [value = std::make_shared<const Tensor>(std::move(tensor))](const RunContext&) -> Result<OperandValue> {
-    return value;
-  };
 }
 
 BinaryOperand binary_operand(const LowerContext& context, std::size_t k) {

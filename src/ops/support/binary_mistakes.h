@@ -4,7 +4,6 @@
 
 #include <array>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "ops/op.h"
+#include "ops/support/operand_source.h"
 
 namespace qnndbg {
 
@@ -30,15 +30,6 @@ struct BinaryFunction {
 std::span<const BinaryFunction> binary_functions();
 /// nullptr when the table has no such node type.
 const BinaryFunction* find_binary_function(std::string_view qnn_type);
-
-/// A tensor that somebody else may own.
-using OperandValue = std::shared_ptr<const Tensor>;
-using LoadOperand = std::function<Result<OperandValue>(const RunContext&)>;
-
-/// Input `k` of the stage.
-LoadOperand stage_input(std::size_t k);
-/// A tensor of f32 values that the hypothesis brings with it.
-LoadOperand given_operand(Tensor tensor);
 
 struct BinaryOperand {
   std::string name = {};  // as printed: "second operand"
