@@ -1,6 +1,4 @@
 // Reduction: sum, mean, max, min, product over axes.
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <cmath>
 #include <iterator>

@@ -87,18 +87,46 @@ Dims padded_to(const Dims& dims, std::size_t rank) {
   return padded;
 }
 
+/// Result axis i walks along axis order[i] of the operand. Where the extents disagree the validator refuses the node, but
+/// the library computes: it steps through the operand's memory as far as the output's extents go.
+struct Turned {
+  Dims dims;
+  Dims strides;
+
+  Turned(const Dims& operand, const std::vector<int>& order, const Dims& out) {
+    const Dims own = strides_of(operand);
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const auto axis = static_cast<std::size_t>(order[i]);
+      dims.push_back(operand[axis] == 1 ? 1 : out[i]);
+      strides.push_back(own[axis]);
+    }
+  }
+
+  std::int64_t last_offset() const {
+    std::int64_t last = 0;
+    for (std::size_t i = 0; i < dims.size(); ++i) last += (dims[i] - 1) * strides[i];
+    return last;
+  }
+
+  Tensor of(const Tensor& operand) const {
+    Tensor out = Tensor::f32(dims);
+    std::int64_t element = 0;
+    for (float& v : out.f32()) v = operand.f32()[offset_of(element++, dims, strides)];
+    return out;
+  }
+};
+
 /// NHWC and NCHW mixed up. The backend hands both operands to QNN as they lie: a channel-last one beside one in the
-/// model's order is broadcast along the wrong axes where the extents allow it.
+/// model's order is broadcast along the wrong axes.
 std::vector<Misreading> misreadings(const Dims& dims, const Dims& out) {
   std::vector<Misreading> list;
   const std::size_t rank = out.size();
   if (rank < 3 || element_count(dims) <= 1) return list;
   const Dims padded = padded_to(dims, rank);
-  const auto consider = [&](std::string used, std::vector<int> order) {
-    Dims turned;
-    for (int axis : order) turned.push_back(padded[static_cast<std::size_t>(axis)]);
-    if (!broadcasts_to(turned, out)) return;
-    list.push_back({std::move(used), [padded, order](const Tensor& t) { return permute(reshaped(t, padded), order); }});
+  const auto consider = [&](std::string used, const std::vector<int>& order) {
+    const Turned turned(padded, order, out);
+    if (turned.last_offset() >= element_count(dims)) return;
+    list.push_back({std::move(used), [turned](const Tensor& t) { return turned.of(t); }});
   };
   std::vector<int> model_order(rank);
   std::iota(model_order.begin(), model_order.end(), 0);
