@@ -4,8 +4,8 @@
 
 #include "graph/mnn_wire.h"
 #include "ops/registry.h"
+#include "ops/support/altered_constants.h"
 #include "ops/support/broadcast.h"
-#include "ops/support/constant_mistakes.h"
 #include "ops/support/elementwise.h"
 #include "ops/support/host_values.h"
 #include "ops/support/onednn.h"
@@ -280,15 +280,15 @@ class Mistakes {
     const std::span<const float> device = evidence_.device.f32();
     const std::span<const float> reference = evidence_.reference.f32();
     if (bias.empty() || device.size() % bias.size() != 0) return;
-    std::vector<EstimateSum> columns(bias.size());
+    std::vector<LeastSquares> columns(bias.size());
     for (std::size_t i = 0; i < device.size(); ++i) {
       const double error = 3 * kHalfUnitRoundoff * std::fabs(device[i]) + kHalfMinNormal;
       columns[i % bias.size()].add(1, static_cast<double>(device[i]) - reference[i] + bias[i % bias.size()], error);
     }
-    std::vector<Estimate> estimates;
-    for (const EstimateSum& column : columns) estimates.push_back(column.estimate());
-    for (ConstantMistake& mistake :
-         constant_mistakes(bias, unrounded_bias_, estimates, kAddedConstant, evidence_.context)) {
+    std::vector<ConstantEstimate> estimates;
+    for (const LeastSquares& column : columns) estimates.push_back(column.estimate());
+    for (AlteredConstant& mistake :
+         altered_constants(bias, unrounded_bias_, estimates, kAddedConstant, evidence_.context)) {
       Tensor other = Tensor::f32(dims(2));
       std::copy(mistake.values.begin(), mistake.values.end(), other.f32().begin());
       std::vector<LoadOperand> operands = own_;
@@ -340,12 +340,12 @@ class Mistakes {
     const std::span<const float> device = evidence_.device.f32();
     const std::span<const float> reference = evidence_.reference.f32();
     const std::span<const float> bias = own_.size() < 3 ? std::span<const float>() : evidence_.context.inputs[2]->f32();
-    EstimateSum sum;
+    LeastSquares sum;
     for (std::size_t i = 0; i < device.size(); ++i) {
       const double b = bias.empty() ? 0.0 : bias[i % bias.size()];
       sum.add(reference[i] - b, device[i] - b, 0);
     }
-    const Estimate f = sum.estimate();
+    const ConstantEstimate f = sum.estimate();
     if (!std::isfinite(f.tolerance) || f.value == 0) return std::nullopt;
     return f.value;
   }

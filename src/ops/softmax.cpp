@@ -6,8 +6,8 @@
 #include "graph/mnn_wire.h"
 #include "ops/registry.h"
 #include "ops/support/activation.h"
+#include "ops/support/altered_constants.h"
 #include "ops/support/axis_swap.h"
-#include "ops/support/constant_mistakes.h"
 #include "ops/support/host_values.h"
 #include "ops/support/snap.h"
 
@@ -75,7 +75,7 @@ void add_other_axes(std::vector<Hypothesis>& list, const Dims& dims, int axis) {
 /// their logarithm.
 std::optional<double> fitted_beta(std::span<const float> x, std::span<const float> y, const AxisView& view) {
   constexpr float kTelling = 0x1p-8F;
-  EstimateSum slope;
+  LeastSquares slope;
   for (std::int64_t o = 0; o < view.outer; ++o) {
     for (std::int64_t i = 0; i < view.inner; ++i) {
       double mean_x = 0;
@@ -94,7 +94,7 @@ std::optional<double> fitted_beta(std::span<const float> x, std::span<const floa
       for_telling([&](double v, double l) { slope.add(v - mean_x, l - mean_log, 0); });
     }
   }
-  const Estimate beta = slope.estimate();
+  const ConstantEstimate beta = slope.estimate();
   if (!std::isfinite(beta.tolerance) || beta.value == 0) return std::nullopt;
   return beta.value;
 }

@@ -5,8 +5,8 @@
 #include <limits>
 #include <numeric>
 
+#include "ops/support/altered_constants.h"
 #include "ops/support/broadcast.h"
-#include "ops/support/constant_mistakes.h"
 #include "ops/support/data_movement.h"
 
 namespace qnndbg {
@@ -87,8 +87,8 @@ Dims padded_to(const Dims& dims, std::size_t rank) {
   return padded;
 }
 
-/// Result axis i walks along axis order[i] of the operand. Where the extents disagree the validator refuses the node, but
-/// the library computes: it steps through the operand's memory as far as the output's extents go.
+/// Result axis i walks along axis order[i] of the operand. Where the extents disagree the validator refuses the node,
+/// but the library computes: it steps through the operand's memory as far as the output's extents go.
 struct Turned {
   Dims dims;
   Dims strides;
@@ -158,12 +158,6 @@ class Mistakes {
     for (std::size_t k = 0; k < 2; ++k) altered_constant(k);
     for (std::size_t k = 2; k-- > 0;) misread(k);
     if (!any_fits_sample(list_, evidence_)) other_tensors();
-    return std::move(list_);
-  }
-
-  std::vector<Hypothesis> of_constant(std::size_t k) {
-    if (!load_operands()) return {};
-    altered_constant(k);
     return std::move(list_);
   }
 
@@ -241,10 +235,10 @@ class Mistakes {
   void altered_constant(std::size_t k) {
     const BinaryOperand& operand = stage_.operands[k];
     if (!operand.constant) return;
-    const std::vector<Estimate> device = estimates(k);
+    const std::vector<ConstantEstimate> device = estimates(k);
     if (device.empty()) return;
     const bool added = is(*stage_.meant, "ElementWiseAdd") || is(*stage_.meant, "ElementWiseSubtract");
-    for (ConstantMistake& mistake : constant_mistakes(values_[k]->f32(), operand.unrounded, device,
+    for (AlteredConstant& mistake : altered_constants(values_[k]->f32(), operand.unrounded, device,
                                                       added ? kAddedConstant : kFactorConstant, evidence_.context)) {
       Tensor other = Tensor::f32(values_[k]->dims());
       std::copy(mistake.values.begin(), mistake.values.end(), other.f32().begin());
@@ -269,13 +263,13 @@ class Mistakes {
   }
 
   /// What the output tells of each element of constant operand k; empty where the operation cannot be undone.
-  std::vector<Estimate> estimates(std::size_t k) const {
+  std::vector<ConstantEstimate> estimates(std::size_t k) const {
     const Tensor& constant = *values_[k];
     const Tensor& other = *values_[1 - k];
     if (!undo(k, 1, 1) || constant.size() > std::numeric_limits<std::int32_t>::max()) return {};
     std::vector<std::int32_t> index(static_cast<std::size_t>(constant.size()));
     std::iota(index.begin(), index.end(), 0);
-    std::vector<EstimateSum> sums(index.size());
+    std::vector<LeastSquares> sums(index.size());
     const std::span<const float> device = evidence_.device.f32();
     std::vector<float> visited(device.size());
     std::int64_t element = 0;
@@ -293,8 +287,8 @@ class Mistakes {
           sums[static_cast<std::size_t>(c)].add(e.weight, e.target, error);
           return 0.0F;
         });
-    std::vector<Estimate> all(sums.size());
-    std::transform(sums.begin(), sums.end(), all.begin(), [](const EstimateSum& sum) { return sum.estimate(); });
+    std::vector<ConstantEstimate> all(sums.size());
+    std::transform(sums.begin(), sums.end(), all.begin(), [](const LeastSquares& sum) { return sum.estimate(); });
     return all;
   }
 
@@ -380,10 +374,6 @@ MakeExact binary_exact(const BinaryStage& stage) {
 
 std::vector<Hypothesis> binary_mistakes(const Evidence& evidence, const BinaryStage& stage) {
   return Mistakes(evidence, stage).all();
-}
-
-std::vector<Hypothesis> binary_constant_mistakes(const Evidence& evidence, const BinaryStage& stage, std::size_t k) {
-  return Mistakes(evidence, stage).of_constant(k);
 }
 
 }  // namespace qnndbg

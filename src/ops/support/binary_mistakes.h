@@ -66,11 +66,8 @@ Compute binary_compute(const BinaryStage& stage);
 MakeExact binary_exact(const BinaryStage& stage);
 
 /// The what-ifs that keep the stage's finish, most plausible first. A constant that is added is a bias, one that is
-/// multiplied a weight (constant_mistakes.h); an operand broadcast along other axes, or read in the other layout, is
+/// multiplied a weight (altered_constants.h); an operand broadcast along other axes, or read in the other layout, is
 /// `flatten_layout_wrong`. Other tensors of the run are loaded only when nothing else fits a sample of the output.
 std::vector<Hypothesis> binary_mistakes(const Evidence& evidence, const BinaryStage& stage);
-
-/// The mistakes with constant operand `k` alone.
-std::vector<Hypothesis> binary_constant_mistakes(const Evidence& evidence, const BinaryStage& stage, std::size_t k);
 
 }  // namespace qnndbg

@@ -24,7 +24,7 @@ inline constexpr ConstantRole kAddedConstant{"bias_dropped", "bias_misordered", 
 inline constexpr ConstantRole kFactorConstant{"", "weight_layout_wrong", "weight_scale_wrong"};
 
 /// One number read back from the device's output, known to within `tolerance`; an infinite one tells nothing.
-struct Estimate {
+struct ConstantEstimate {
   double value = 0;
   double tolerance = 0;
 
@@ -32,10 +32,10 @@ struct Estimate {
 };
 
 /// Least squares of t_i = w_i c, each t_i known to within an error of its own.
-class EstimateSum {
+class LeastSquares {
  public:
   void add(double weight, double target, double error);
-  Estimate estimate() const;
+  ConstantEstimate estimate() const;
 
  private:
   double weight_target_ = 0;
@@ -44,7 +44,7 @@ class EstimateSum {
 };
 
 /// What the device may have held in place of the constant.
-struct ConstantMistake {
+struct AlteredConstant {
   std::string cause = {};
   std::string used = {};
   int free_parameters = 0;
@@ -54,8 +54,8 @@ struct ConstantMistake {
 /// The other constants that `device` allows: zeros, the values reversed, rolled, two exchanged, in any other order, or
 /// times one factor. `meant` are the right values as the device holds them, `unrounded` as the model gives them (may be
 /// empty), `device` what the output tells of each; `run` says how the device rounds constants.
-std::vector<ConstantMistake> constant_mistakes(std::span<const float> meant, std::span<const float> unrounded,
-                                               std::span<const Estimate> device, const ConstantRole& role,
+std::vector<AlteredConstant> altered_constants(std::span<const float> meant, std::span<const float> unrounded,
+                                               std::span<const ConstantEstimate> device, const ConstantRole& role,
                                                const RunContext& run);
 
 }  // namespace qnndbg

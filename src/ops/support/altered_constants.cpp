@@ -1,4 +1,4 @@
-#include "ops/support/constant_mistakes.h"
+#include "ops/support/altered_constants.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,19 +15,19 @@ constexpr std::size_t kMostOrders = 8;
 // Every roll of a longer constant is not worth the comparison; those by one step are.
 constexpr std::size_t kLongestRolled = 4096;
 
-bool allowed(std::span<const float> values, std::span<const Estimate> device) {
+bool allowed(std::span<const float> values, std::span<const ConstantEstimate> device) {
   return std::equal(values.begin(), values.end(), device.begin(),
-                    [](float v, const Estimate& e) { return e.allows(v); });
+                    [](float v, const ConstantEstimate& e) { return e.allows(v); });
 }
 
 /// Adds `values` unless they are the right ones, or the device's output speaks against them.
 class Candidates {
  public:
-  Candidates(std::span<const float> meant, std::span<const Estimate> device) : meant_(meant), device_(device) {}
+  Candidates(std::span<const float> meant, std::span<const ConstantEstimate> device) : meant_(meant), device_(device) {}
 
   bool consider(std::string_view cause, std::string used, int free_parameters, std::vector<float> values) {
     if (cause.empty() || std::equal(values.begin(), values.end(), meant_.begin()) || !allowed(values, device_) ||
-        std::any_of(list_.begin(), list_.end(), [&](const ConstantMistake& m) { return m.values == values; })) {
+        std::any_of(list_.begin(), list_.end(), [&](const AlteredConstant& m) { return m.values == values; })) {
       return false;
     }
     list_.push_back({std::string(cause), std::move(used), free_parameters, std::move(values)});
@@ -35,15 +35,15 @@ class Candidates {
   }
 
   std::size_t size() const { return list_.size(); }
-  std::vector<ConstantMistake> take() { return std::move(list_); }
+  std::vector<AlteredConstant> take() { return std::move(list_); }
 
  private:
   std::span<const float> meant_;
-  std::span<const Estimate> device_;
-  std::vector<ConstantMistake> list_;
+  std::span<const ConstantEstimate> device_;
+  std::vector<AlteredConstant> list_;
 };
 
-void consider_rolls(Candidates& out, std::span<const float> meant, std::span<const Estimate> device,
+void consider_rolls(Candidates& out, std::span<const float> meant, std::span<const ConstantEstimate> device,
                     std::string_view cause) {
   const std::size_t n = meant.size();
   for (std::size_t k = 1; k < n && out.size() < kMostOrders; ++k) {
@@ -59,7 +59,7 @@ void consider_rolls(Candidates& out, std::span<const float> meant, std::span<con
   }
 }
 
-void consider_exchange(Candidates& out, std::span<const float> meant, std::span<const Estimate> device,
+void consider_exchange(Candidates& out, std::span<const float> meant, std::span<const ConstantEstimate> device,
                        std::string_view cause) {
   std::vector<std::size_t> off;
   for (std::size_t i = 0; i < meant.size() && off.size() <= 2; ++i) {
@@ -73,10 +73,11 @@ void consider_exchange(Candidates& out, std::span<const float> meant, std::span<
 
 /// The order in which the device's numbers rank as the right ones do. Each place is read off the output, so each counts
 /// as fitted.
-void consider_any_order(Candidates& out, std::span<const float> meant, std::span<const Estimate> device,
+void consider_any_order(Candidates& out, std::span<const float> meant, std::span<const ConstantEstimate> device,
                         std::string_view cause) {
   if (meant.size() > std::numeric_limits<int>::max() ||
-      std::any_of(device.begin(), device.end(), [](const Estimate& e) { return !std::isfinite(e.tolerance); })) {
+      std::any_of(device.begin(), device.end(),
+                  [](const ConstantEstimate& e) { return !std::isfinite(e.tolerance); })) {
     return;
   }
   std::vector<float> sorted(meant.begin(), meant.end());
@@ -91,18 +92,18 @@ void consider_any_order(Candidates& out, std::span<const float> meant, std::span
 }
 
 void consider_factor(Candidates& out, std::span<const float> meant, std::span<const float> unrounded,
-                     std::span<const Estimate> device, std::string_view cause, const RunContext& run) {
+                     std::span<const ConstantEstimate> device, std::string_view cause, const RunContext& run) {
   const auto consider = [&](std::span<const float> from, double f, HalfRounding rounding) {
     std::vector<float> values(from.size());
     std::transform(from.begin(), from.end(), values.begin(), [f](float v) { return static_cast<float>(f * v); });
     if (run.constants) round_to_half(values, rounding, run.half);
     out.consider(cause, fmt::format("times {:.6g}", f), 1, std::move(values));
   };
-  EstimateSum sum;
+  LeastSquares sum;
   for (std::size_t i = 0; i < meant.size(); ++i) {
     if (std::isfinite(device[i].tolerance)) sum.add(meant[i], device[i].value, device[i].tolerance);
   }
-  const Estimate factor = sum.estimate();
+  const ConstantEstimate factor = sum.estimate();
   if (!std::isfinite(factor.tolerance) || factor.value == 0 || !std::isfinite(factor.value)) return;
   for (double f : snap_candidates(factor.value)) {
     // The factor met the constant before or after it was rounded to half; who edits halves rounds to nearest.
@@ -115,22 +116,22 @@ void consider_factor(Candidates& out, std::span<const float> meant, std::span<co
 
 }  // namespace
 
-bool Estimate::allows(double v) const { return !std::isfinite(tolerance) || std::fabs(v - value) <= tolerance; }
+bool ConstantEstimate::allows(double v) const { return !std::isfinite(tolerance) || std::fabs(v - value) <= tolerance; }
 
-void EstimateSum::add(double weight, double target, double error) {
+void LeastSquares::add(double weight, double target, double error) {
   if (!std::isfinite(weight) || !std::isfinite(target)) return;
   weight_target_ += weight * target;
   weight_weight_ += weight * weight;
   weight_error_ += std::fabs(weight) * error;
 }
 
-Estimate EstimateSum::estimate() const {
+ConstantEstimate LeastSquares::estimate() const {
   if (!(weight_weight_ > 0)) return {0, std::numeric_limits<double>::infinity()};
   return {weight_target_ / weight_weight_, weight_error_ / weight_weight_};
 }
 
-std::vector<ConstantMistake> constant_mistakes(std::span<const float> meant, std::span<const float> unrounded,
-                                               std::span<const Estimate> device, const ConstantRole& role,
+std::vector<AlteredConstant> altered_constants(std::span<const float> meant, std::span<const float> unrounded,
+                                               std::span<const ConstantEstimate> device, const ConstantRole& role,
                                                const RunContext& run) {
   if (meant.empty() || meant.size() != device.size()) return {};
   Candidates out(meant, device);
