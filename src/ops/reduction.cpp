@@ -8,6 +8,7 @@
 #include "ops/registry.h"
 #include "ops/support/axis_swap.h"
 #include "ops/support/host_values.h"
+#include "ops/support/operand_source.h"
 #include "tensor/layout.h"
 
 namespace qnndbg {
@@ -215,7 +216,8 @@ std::vector<Hypothesis> mistakes(const Evidence& evidence, const Node& meant) {
     list.push_back(mistake("reduce_op_wrong", *qnn_type_of(other), *qnn_type_of(meant.operation), wrong));
   }
   add_other_axes(list, meant, x.dims());
-  add_device_axes(list, meant, x.dims());
+  // Often that is one of the sets above, in the order in which the output is stored.
+  if (!any_fits_sample(list, evidence)) add_device_axes(list, meant, x.dims());
   return list;
 }
 
