@@ -40,18 +40,10 @@ struct Found {
   std::vector<std::string> ties;  // causes of all decisive matches, the first included
 };
 
-/// Judges `device` as the output of the one stage of `right`, and looks for the cause. `peers` are other tensors of the
-/// run with the dims that a hypothesis asks for.
-inline Found cause_of(const OneOp& right, const std::vector<const Tensor*>& inputs, const Tensor& device,
+/// Judges `device` as the output of a stage with the inputs `from`, and looks for the cause. `peers` are other tensors
+/// of the run with the dims that a hypothesis asks for.
+inline Found cause_of(const Stage& stage, const std::vector<const Tensor*>& from, const Tensor& device,
                       const std::vector<const Tensor*>& peers = {}) {
-  const std::vector<Stage> stages = right.stages(inputs);
-  if (stages.size() != 1) {
-    ADD_FAILURE() << stages.size() << " stages; one was expected";
-    return {};
-  }
-  const Stage& stage = stages.front();
-  std::vector<const Tensor*> from;
-  for (int k : stage.inputs) from.push_back(inputs[u(k)]);
   auto bounds = Bounds::load("v75", 1);
   if (!bounds) {
     ADD_FAILURE() << bounds.error().message;
@@ -94,6 +86,19 @@ inline Found cause_of(const OneOp& right, const std::vector<const Tensor*>& inpu
     found.ties.push_back(attempt.hypothesis.cause);
   }
   return found;
+}
+
+/// The same for the one stage of the operator `right`.
+inline Found cause_of(const OneOp& right, const std::vector<const Tensor*>& inputs, const Tensor& device,
+                      const std::vector<const Tensor*>& peers = {}) {
+  const std::vector<Stage> stages = right.stages(inputs);
+  if (stages.size() != 1) {
+    ADD_FAILURE() << stages.size() << " stages; one was expected";
+    return {};
+  }
+  std::vector<const Tensor*> from;
+  for (int k : stages.front().inputs) from.push_back(inputs[u(k)]);
+  return cause_of(stages.front(), from, device, peers);
 }
 
 }  // namespace qnndbg::test
