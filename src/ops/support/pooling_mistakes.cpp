@@ -276,7 +276,8 @@ class Mistakes {
 }  // namespace
 
 std::vector<Hypothesis> pooling_mistakes(const Evidence& evidence, const PoolNode& node) {
-  if (evidence.context.inputs[0]->type() != DType::f32 || evidence.context.inputs[0]->empty()) return {};
+  const Tensor& x = *evidence.context.inputs[0];
+  if (x.type() != DType::f32 || x.rank() != 4 || x.empty()) return {};
   return Mistakes(evidence, node).list();
 }
 
