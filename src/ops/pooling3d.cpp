@@ -33,6 +33,7 @@ class GlobalPooling final : public Op {
          .hypotheses =
              [kind = kind_, in = context.inputs[0].spec.dims,
               out = context.outputs[0].spec.dims](const Evidence& evidence) {
+               if (in.size() != 4) return std::vector<Hypothesis>{};
                return pooling_mistakes(evidence,
                                        {.kind = kind, .geometry = {.kernel_h = in[2], .kernel_w = in[3]}, .out = out});
              }}};
