@@ -100,19 +100,15 @@ class Reduction final : public Op {
 
  private:
   Result<std::vector<int>> axes_for(std::span<const Operand> inputs, int rank) const {
-    std::vector<std::int64_t> raw = axes_;
-    if (raw.empty() && has_operand(inputs, 1)) {
-      auto given = host_integers(inputs, 1, "axes");
-      if (!given) return fail(given.error());
-      raw = std::move(*given);
-    }
+    auto listed = listed_integers(axes_, inputs, 1, "axes");
+    if (!listed) return fail(listed.error());
     std::vector<int> axes;
-    for (std::int64_t axis : raw) {
+    for (std::int64_t axis : *listed) {
       auto normal = normalize_axis(axis, rank);
       if (!normal) return fail(normal.error());
       axes.push_back(*normal);
     }
-    if (raw.empty()) {
+    if (listed->empty()) {
       for (int k = 0; k < rank; ++k) axes.push_back(k);
     }
     std::sort(axes.begin(), axes.end());
