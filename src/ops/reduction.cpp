@@ -1,6 +1,5 @@
-// Reduction: sum, mean, max, min, product over axes.
+// Reduction: sum, mean, max, min, product over axes; any and all of integers.
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "graph/mnn_wire.h"
@@ -11,6 +10,7 @@
 namespace qnndbg {
 namespace {
 
+/// QNN's node; empty where the backend has none.
 Result<const char*> qnn_type_of(wire::Red operation) {
   switch (operation) {
     case wire::Red_SUM: return "ReduceSum";
@@ -18,34 +18,75 @@ Result<const char*> qnn_type_of(wire::Red operation) {
     case wire::Red_MAXIMUM: return "ReduceMax";
     case wire::Red_MINIMUM: return "ReduceMin";
     case wire::Red_PROD: return "ReduceProd";
+    case wire::Red_ANY:
+    case wire::Red_ALL: return "";
     default:
       return fail("reduction {} is not implemented (MNN's CPU does not run it either)", static_cast<int>(operation));
   }
 }
 
-/// One axis at a time, as MNN does; doubles inside.
-std::vector<double> reduce_axis(const std::vector<double>& x, const AxisView& view, wire::Red operation) {
-  std::vector<double> y(static_cast<std::size_t>(view.outer * view.inner));
+bool is_logical(wire::Red operation) { return operation == wire::Red_ANY || operation == wire::Red_ALL; }
+
+double plus(double a, double b) { return a + b; }
+double times(double a, double b) { return a * b; }
+// Integers wrap.
+std::int32_t plus(std::int32_t a, std::int32_t b) {
+  return static_cast<std::int32_t>(static_cast<std::uint32_t>(a) + static_cast<std::uint32_t>(b));
+}
+std::int32_t times(std::int32_t a, std::int32_t b) {
+  return static_cast<std::int32_t>(static_cast<std::uint32_t>(a) * static_cast<std::uint32_t>(b));
+}
+
+template <class T>
+T neutral(wire::Red operation) {
+  using Limits = std::numeric_limits<T>;
+  switch (operation) {
+    case wire::Red_PROD:
+    case wire::Red_ALL: return 1;
+    case wire::Red_MAXIMUM: return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
+    case wire::Red_MINIMUM: return Limits::has_infinity ? Limits::infinity() : Limits::max();
+    default: return 0;
+  }
+}
+
+template <class T>
+T combine(wire::Red operation, T value, T next) {
+  switch (operation) {
+    case wire::Red_MAXIMUM: return std::max(value, next);
+    case wire::Red_MINIMUM: return std::min(value, next);
+    case wire::Red_PROD: return times(value, next);
+    case wire::Red_ANY: return value != 0 || next != 0 ? 1 : 0;
+    case wire::Red_ALL: return value != 0 && next != 0 ? 1 : 0;
+    default: return plus(value, next);
+  }
+}
+
+template <class T>
+std::vector<T> reduce_axis(const std::vector<T>& x, const AxisView& view, wire::Red operation) {
+  std::vector<T> y(static_cast<std::size_t>(view.outer * view.inner));
   for (std::int64_t o = 0; o < view.outer; ++o) {
     for (std::int64_t i = 0; i < view.inner; ++i) {
-      double value = operation == wire::Red_PROD      ? 1.0
-                     : operation == wire::Red_MAXIMUM ? -std::numeric_limits<double>::infinity()
-                     : operation == wire::Red_MINIMUM ? std::numeric_limits<double>::infinity()
-                                                      : 0.0;
-      for (std::int64_t k = 0; k < view.extent; ++k) {
-        const double v = x[static_cast<std::size_t>((o * view.extent + k) * view.inner + i)];
-        switch (operation) {
-          case wire::Red_MAXIMUM: value = std::max(value, v); break;
-          case wire::Red_MINIMUM: value = std::min(value, v); break;
-          case wire::Red_PROD: value *= v; break;
-          default: value += v;
-        }
-      }
+      T value = neutral<T>(operation);
+      for (std::int64_t k = 0; k < view.extent; ++k)
+        value = combine(operation, value, x[static_cast<std::size_t>((o * view.extent + k) * view.inner + i)]);
+      // Of integers this is C's division.
       y[static_cast<std::size_t>(o * view.inner + i)] =
-          operation == wire::Red_MEAN ? value / static_cast<double>(view.extent) : value;
+          operation == wire::Red_MEAN ? value / static_cast<T>(view.extent) : value;
     }
   }
   return y;
+}
+
+/// One axis at a time, as MNN does. `T`: double for floats, or int32.
+template <class T, class Element>
+void reduce(std::span<const Element> x, Dims dims, const std::vector<int>& axes, wire::Red operation,
+            std::span<Element> y) {
+  std::vector<T> values(x.begin(), x.end());
+  for (int axis : axes) {
+    values = reduce_axis(values, view_axis(dims, axis), operation);
+    dims[static_cast<std::size_t>(axis)] = 1;
+  }
+  std::transform(values.begin(), values.end(), y.begin(), [](T v) { return static_cast<Element>(v); });
 }
 
 class Reduction final : public Op {
@@ -56,6 +97,7 @@ class Reduction final : public Op {
   Result<std::vector<TensorSpec>> infer(std::span<const Operand> inputs) const override {
     auto x = require_operand(inputs, 0);
     if (!x) return fail(x.error());
+    if (is_logical(operation_) && x->type != DType::i32) return fail("any or all of floats");
     auto axes = axes_for(inputs, static_cast<int>(x->dims.size()));
     if (!axes) return fail(axes.error());
     Dims out;
@@ -117,34 +159,17 @@ class Reduction final : public Op {
   }
 
   Stage main_stage(const std::vector<int>& axes, const Dims& out) const {
-    const bool exact = operation_ == wire::Red_MAXIMUM || operation_ == wire::Red_MINIMUM;
+    const bool exact = operation_ == wire::Red_MAXIMUM || operation_ == wire::Red_MINIMUM || is_logical(operation_);
     return {.qnn_type = qnn_type_,
             .inputs = {0},
             .bound = exact ? "exact" : qnn_type_,
             .compute = [axes, out, operation = operation_](const RunContext& run) -> Result<StageResult> {
               const Tensor& x = *run.inputs[0];
-              Dims dims = x.dims();
-              std::vector<double> values;
-              if (x.type() == DType::f32) {
-                values.assign(x.f32().begin(), x.f32().end());
-              } else {
-                values.assign(x.i32().begin(), x.i32().end());
-              }
-              for (int axis : axes) {
-                values = reduce_axis(values, view_axis(dims, axis), operation);
-                dims[static_cast<std::size_t>(axis)] = 1;
-                if (x.type() == DType::i32) {
-                  for (double& v : values) v = std::trunc(v);  // integer mean is integer division
-                }
-              }
               StageResult result{.value = Tensor(x.type(), out)};
               if (x.type() == DType::f32) {
-                std::transform(values.begin(), values.end(), result.value.f32().begin(),
-                               [](double v) { return static_cast<float>(v); });
+                reduce<double, float>(x.f32(), x.dims(), axes, operation, result.value.f32());
               } else {
-                std::transform(values.begin(), values.end(), result.value.i32().begin(), [](double v) {
-                  return static_cast<std::int32_t>(std::clamp(v, -2147483648.0, 2147483647.0));
-                });
+                reduce<std::int32_t, std::int32_t>(x.i32(), x.dims(), axes, operation, result.value.i32());
               }
               return result;
             }};
