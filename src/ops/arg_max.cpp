@@ -3,7 +3,6 @@
 #include "ops/registry.h"
 #include "ops/support/axis_swap.h"
 #include "ops/support/host_values.h"
-#include "ops/support/layouts.h"
 
 namespace qnndbg {
 namespace {
@@ -94,8 +93,6 @@ class ArgExtreme final : public Op {
          .compute = [axis, largest = largest_](const RunContext& run) { return search(run, axis, largest); },
          .hypotheses = [in, axis, largest = largest_](const Evidence&) { return mistakes(in, axis, largest); }}};
   }
-
-  Layout output_layout(std::span<const Operand> inputs) const override { return follow_first(inputs); }
 
  private:
   int axis_;

@@ -4,7 +4,6 @@
 #include "ops/registry.h"
 #include "ops/support/axis_swap.h"
 #include "ops/support/host_values.h"
-#include "ops/support/layouts.h"
 
 namespace qnndbg {
 namespace {
@@ -60,8 +59,6 @@ class CumSum final : public Op {
                                  return result;
                                }}};
   }
-
-  Layout output_layout(std::span<const Operand> inputs) const override { return follow_first(inputs); }
 
  private:
   bool exclusive_;

@@ -3,7 +3,6 @@
 #include "ops/registry.h"
 #include "ops/support/axis_swap.h"
 #include "ops/support/host_values.h"
-#include "ops/support/layouts.h"
 #include "ops/support/slice_kernel.h"
 
 namespace qnndbg {
@@ -79,8 +78,6 @@ class GatherElements final : public Op {
     };
     return std::vector<Stage>{std::move(stage)};
   }
-
-  Layout output_layout(std::span<const Operand> inputs) const override { return follow_first(inputs); }
 
  private:
   static bool fits(const Dims& indices, const Dims& x, int axis) {

@@ -4,7 +4,6 @@
 #include "ops/registry.h"
 #include "ops/support/axis_swap.h"
 #include "ops/support/host_values.h"
-#include "ops/support/layouts.h"
 
 namespace qnndbg {
 namespace {
@@ -41,8 +40,6 @@ class OneHot final : public Op {
                                  return spread(*run.inputs[0], *run.inputs[1], *run.inputs[2], dims, axis);
                                }}};
   }
-
-  Layout output_layout(std::span<const Operand> inputs) const override { return follow_first(inputs); }
 
  private:
   /// Type of `on` and `off`, which are single values.

@@ -43,7 +43,7 @@ class Pack final : public Op {
                                }}};
   }
 
-  Layout output_layout(std::span<const Operand> inputs) const override { return follow_first(inputs); }
+  Layout output_layout(std::span<const Operand> inputs) const override { return follow_majority(inputs); }
 
  private:
   int axis_;

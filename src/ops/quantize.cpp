@@ -3,7 +3,6 @@
 #include "ops/registry.h"
 #include "ops/support/data_movement.h"
 #include "ops/support/host_values.h"
-#include "ops/support/layouts.h"
 
 namespace qnndbg {
 namespace {
@@ -38,7 +37,7 @@ class Boundary final : public Op {
     return stages;
   }
 
-  Layout output_layout(std::span<const Operand> inputs) const override { return follow_first(inputs); }
+  Layout output_layout(std::span<const Operand>) const override { return Layout::channel_last; }
 
  private:
   const char* qnn_type_;

@@ -3,7 +3,6 @@
 #include "ops/support/broadcast.h"
 #include "ops/support/data_movement.h"
 #include "ops/support/host_values.h"
-#include "ops/support/layouts.h"
 
 namespace qnndbg {
 namespace {
@@ -44,8 +43,6 @@ class Select final : public Op {
            return result;
          }}};
   }
-
-  Layout output_layout(std::span<const Operand> inputs) const override { return follow_majority(inputs); }
 
  private:
   static Tensor expanded(const Tensor& x, const Dims& out) {

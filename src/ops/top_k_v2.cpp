@@ -7,7 +7,6 @@
 #include "ops/registry.h"
 #include "ops/support/axis_swap.h"
 #include "ops/support/host_values.h"
-#include "ops/support/layouts.h"
 
 namespace qnndbg {
 namespace {
@@ -30,8 +29,10 @@ void rank(std::span<const T> x, const AxisView& view, const Choice& c, std::span
         return x[static_cast<std::size_t>((o * view.extent + k) * view.inner + i)];
       };
       std::iota(order.begin(), order.end(), 0);
-      std::stable_sort(order.begin(), order.end(),
-                       [&](std::int32_t a, std::int32_t b) { return c.largest ? at(a) > at(b) : at(a) < at(b); });
+      std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
+        if (at(a) != at(a) || at(b) != at(b)) return at(a) == at(a) && at(b) != at(b);  // what is no number goes last
+        return c.largest ? at(a) > at(b) : at(a) < at(b);
+      });
       // Equal values stand side by side, their places ascending.
       for (std::size_t begin = 0, end = 0; begin < static_cast<std::size_t>(c.k); begin = end) {
         while (end < order.size() && at(order[end]) == at(order[begin])) ++end;
@@ -113,8 +114,6 @@ class TopK final : public Op {
     }
     return stages;
   }
-
-  Layout output_layout(std::span<const Operand> inputs) const override { return follow_first(inputs); }
 
  private:
   Result<Choice> choice_of(std::span<const Operand> inputs) const {
