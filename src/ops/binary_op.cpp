@@ -22,6 +22,7 @@ struct Kind {
   const char* qnn_type = "";
   const char* bound = "unmeasured";
   bool comparison = false;
+  bool integers_only = false;
 };
 
 Result<Kind> kind_of(wire::Bin op) {
@@ -49,6 +50,10 @@ Result<Kind> kind_of(wire::Bin op) {
     case wire::Bin_SquaredDifference:
     case wire::Bin_ATAN2:
     case wire::Bin_MUL_SILU: return Kind{};
+    case wire::Bin_LOGICALXOR: return Kind{"", "exact", true};
+    case wire::Bin_BITWISE_AND:
+    case wire::Bin_BITWISE_OR:
+    case wire::Bin_BITWISE_XOR: return Kind{"", "exact", false, true};
     default: return fail("binary operation {} is not implemented", static_cast<int>(op));
   }
 }
@@ -85,6 +90,7 @@ std::int32_t compare(wire::Bin op, T x, T y) {
     case wire::Bin_EQUAL: return x == y;
     case wire::Bin_NOTEQUAL: return x != y;
     case wire::Bin_LOGICALOR: return x != 0 || y != 0;
+    case wire::Bin_LOGICALXOR: return (x != 0) != (y != 0);
     default: return 0;
   }
 }
@@ -103,6 +109,9 @@ Result<std::int32_t> apply_integer(wire::Bin op, std::int32_t x, std::int32_t y)
     case wire::Bin_MAX_TEMP:
     case wire::Bin_MAXIMUM: return std::max(x, y);
     case wire::Bin_SquaredDifference: return static_cast<std::int32_t>(static_cast<std::uint32_t>((a - b) * (a - b)));
+    case wire::Bin_BITWISE_AND: return x & y;
+    case wire::Bin_BITWISE_OR: return x | y;
+    case wire::Bin_BITWISE_XOR: return x ^ y;
     case wire::Bin_POW:
       return static_cast<std::int32_t>(
           std::clamp(std::pow(static_cast<double>(a), static_cast<double>(b)), -2147483648.0, 2147483647.0));
@@ -134,6 +143,7 @@ class BinaryOp final : public Op {
     auto count = check_dims(*dims);
     if (!count) return fail(count.error());
     const bool integer = a->type == DType::i32 && b->type == DType::i32;
+    if (kind_.integers_only && !integer) return fail("bits of floats");
     return std::vector<TensorSpec>{{kind_.comparison || integer ? DType::i32 : DType::f32, std::move(*dims)}};
   }
 

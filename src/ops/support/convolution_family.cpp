@@ -149,7 +149,8 @@ Result<std::vector<TensorSpec>> ConvolutionFamily::infer(std::span<const Operand
   auto x = require_operand(inputs, 0, 4);
   if (!x) return fail(x.error());
   if (x->dims.size() != 4) return fail("input of rank {}, a 2-D convolution needs rank 4", x->dims.size());
-  if (inputs.size() > 1 && inputs[1].present) return fail("weights computed on the device are not supported");
+  if (parameters_.out_extents.empty() && inputs.size() > 1 && inputs[1].present)
+    return fail("weights computed on the device are not supported");
   const std::int64_t channels = x->dims[1];
   const std::int64_t group = parameters_.geometry.group;
   if (channels % group != 0 || parameters_.output_channels % group != 0) {
