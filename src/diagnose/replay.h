@@ -23,11 +23,12 @@ struct ReplaySettings {
 
 /// One stage (or output) of a replayed operator that the dump holds.
 struct JudgedStage {
-  std::size_t stage = 0;  // position in ReplayedOp::stages
-  int entry = -1;         // the dump's entry
-  Tensor device;          // logical order
-  Tensor reference;       // f32, as judged
-  Bound bound;            // the line it was held to
+  std::size_t stage = 0;                // position in ReplayedOp::stages
+  int entry = -1;                       // the dump's entry
+  Tensor device;                        // logical order
+  Tensor reference;                     // f32, as judged
+  Bound bound;                          // the line it was held to
+  std::optional<ValueRange> clip = {};  // of a fixed-point tensor: what it can hold
   Judgement judgement;
 };
 
@@ -69,6 +70,10 @@ class Replayer {
 
  private:
   Result<void> load_operands(int op, HalfRounding constants);
+  /// The dump's entry of a stage's result; -1 if there is none.
+  int entry_of(int op, const Stage& stage) const;
+  /// True when the device holds an output of the operator in fixed point.
+  bool in_fixed_point(int op) const;
   /// Judges stage `s` if the dump holds it; the value that later stages read is left in stage_values_.
   Result<void> run_stage(int op, const std::vector<Operand>& outputs, std::size_t s, HalfRounding constants,
                          ReplayedOp& out);

@@ -48,6 +48,8 @@ struct RunContext {
   /// The half of the device, for constants that overflow (half.h).
   HalfKind half = HalfKind::htp;
   bool want_magnitude = false;
+  /// The device holds the operator's inputs and results in fixed point: weights may be integers there (constants set).
+  bool fixed_point = false;
 };
 
 struct StageResult {

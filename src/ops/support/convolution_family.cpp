@@ -6,6 +6,7 @@
 #include "graph/mnn_wire.h"
 #include "ops/support/data_movement.h"
 #include "ops/support/host_values.h"
+#include "ops/support/quantized_constants.h"
 #include "ops/support/snap.h"
 
 namespace qnndbg {
@@ -118,6 +119,11 @@ AxisPlan plan_convolution_axis(const ConvParameters& p, bool vertical, std::int6
 }
 
 Result<ConvConstants> conv_constants(const Model& model, int op, const RunContext& run) {
+  if (run.constants && run.fixed_point) {
+    auto integers = integer_conv_constants(model, op);
+    if (!integers) return fail(integers.error());
+    if (*integers) return std::move(**integers);
+  }
   auto weight = model.convolution_weight(op);
   if (!weight) return fail(weight.error());
   auto bias = model.convolution_bias(op);
