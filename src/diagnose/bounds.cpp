@@ -48,6 +48,7 @@ Bound Bounds::of_fixed_point(std::string_view key, DType type, const Encoding& e
   bound.absolute += steps_ * encoding.scale;
   // Tensors are compared as floats; beside a huge offset one step is less than a float can tell apart.
   const ValueRange range = value_range(type, encoding);
+  bound.clip = range;
   bound.absolute += std::max(std::fabs(range.low), std::fabs(range.high)) * std::numeric_limits<float>::epsilon();
   return bound;
 }

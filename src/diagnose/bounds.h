@@ -1,6 +1,7 @@
 // Error bounds as data (data/bounds.json): how far a sound operator may be from its reference.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,9 @@ struct Bound {
   double max_y = 0;
   double magnitude = 0;
   double absolute = 0;
+  /// What a fixed-point tensor can hold. The device saturates there, so the reference (and the result of a hypothesis)
+  /// is clipped to it before it is compared.
+  std::optional<ValueRange> clip = {};
 };
 
 class Bounds {

@@ -41,16 +41,16 @@ std::vector<std::int64_t> sample_elements(std::span<const float> device, std::sp
 /// Largest error over the sample in units of the bound; nullopt when the hypothesis has no evaluator or its bound needs
 /// the whole tensor.
 std::optional<double> sampled_ratio(const Hypothesis& hypothesis, const Bound& bound, const RunContext& context,
-                                    const JudgedStage& broken, const std::vector<std::int64_t>& sample, HalfKind half) {
+                                    std::span<const float> device, const std::vector<std::int64_t>& sample,
+                                    HalfKind half) {
   if (!hypothesis.exact || bound.magnitude > 0 || bound.max_y > 0) return std::nullopt;
   auto evaluate = hypothesis.exact(context);
   if (!evaluate) return std::nullopt;
-  const std::span<const float> device = broken.device.f32();
   double worst = 0;
   for (std::int64_t i : sample) {
     double value = (*evaluate)(i);
     if (!std::isfinite(value)) continue;
-    if (broken.clip) value = std::clamp(value, broken.clip->low, broken.clip->high);
+    if (bound.clip) value = std::clamp(value, bound.clip->low, bound.clip->high);
     if (half == HalfKind::htp) value = std::clamp(value, -kHtpHalfMax, kHtpHalfMax);
     const double error = std::fabs(device[static_cast<std::size_t>(i)] - value);
     const double line = bound.absolute + bound.y * kHalfUnitRoundoff * std::fabs(value);
@@ -63,7 +63,8 @@ std::optional<double> sampled_ratio(const Hypothesis& hypothesis, const Bound& b
 Attempt attempt(Hypothesis hypothesis, const Bound& bound, const RunContext& context, const JudgedStage& broken,
                 const std::vector<std::int64_t>& sample, HalfKind half) {
   Attempt out{.hypothesis = std::move(hypothesis), .ratio = HUGE_VAL};
-  if (auto ratio = sampled_ratio(out.hypothesis, bound, context, broken, sample, half); ratio && *ratio > 1) {
+  if (auto ratio = sampled_ratio(out.hypothesis, bound, context, broken.device.f32(), sample, half);
+      ratio && *ratio > 1) {
     out.ratio = *ratio;
     out.sampled = true;
     return out;
@@ -79,8 +80,7 @@ Attempt attempt(Hypothesis hypothesis, const Bound& bound, const RunContext& con
     if (!evaluator) return std::nullopt;
     return std::move(*evaluator);
   };
-  const Judgement judgement =
-      judge(broken.device.f32(), value.f32(), result->magnitude.f32(), bound, half, exact, broken.clip);
+  const Judgement judgement = judge(broken.device.f32(), value.f32(), result->magnitude.f32(), bound, half, exact);
   out.ratio = judgement.bound_ratio;
   out.matches = judgement.right() && judgement.device_nonfinite == 0;
   return out;
@@ -122,7 +122,7 @@ std::vector<Attempt> try_hypotheses(const Replayer& replayer, const ReplayedOp& 
     if (hypothesis.free_parameters > 0 && hypothesis.free_parameters * kEquationsPerParameter > broken.device.size())
       continue;
     // Steps of the output's scale are the measure of a fixed-point tensor, whatever made it.
-    const bool own_bound = hypothesis.bound.empty() || broken.clip;
+    const bool own_bound = hypothesis.bound.empty() || broken.bound.clip;
     const Bound bound = own_bound ? broken.bound : replayer.settings().bounds.of(hypothesis.bound);
     attempts.push_back(attempt(std::move(hypothesis), bound, context, broken, sample, half));
   }

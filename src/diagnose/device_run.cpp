@@ -153,12 +153,13 @@ int DeviceRun::operand(int tensor, bool fixed_point) const {
 
 namespace {
 
+constexpr std::string_view kCastStage = "_Cast";
+
 /// "FloatToInt8_I_0_O_2_Cast" -> 2: the counter of the copy that the node makes.
 std::optional<int> copy_number(std::string_view name) {
   constexpr std::string_view kNode = "FloatToInt8_I_";
-  constexpr std::string_view kStage = "_Cast";
-  if (!name.starts_with(kNode) || !name.ends_with(kStage)) return std::nullopt;
-  name.remove_suffix(kStage.size());
+  if (!name.starts_with(kNode) || !name.ends_with(kCastStage)) return std::nullopt;
+  name.remove_suffix(kCastStage.size());
   const std::size_t mark = name.rfind("_O_");
   if (mark == std::string_view::npos) return std::nullopt;
   const std::string_view digits = name.substr(mark + 3);
@@ -187,18 +188,21 @@ bool same_values(std::span<const float> a, std::span<const float> b, double abso
 
 void DeviceRun::find_inserted(const GraphPlan& plan, HalfKind half) {
   const Graph& graph = model_->graph();
+  std::map<std::string, int> casts;  // by the name of the copy that the node makes
+  for (std::size_t i = 0; i < roles_.size(); ++i) {
+    const DumpEntry& side = entry(static_cast<int>(i));
+    if (const auto number = copy_number(side.name); number && side.problem.empty())
+      casts.emplace(fmt::format("QnnTensor_{}", *number), static_cast<int>(i));
+  }
   for (std::size_t i = 0; i < roles_.size(); ++i) {
     if (roles_[i].kind != DumpRole::Kind::quant_stage) continue;
     const auto index = static_cast<int>(i);
     InsertedCopy copy{.entry = index, .fixed_point = is_quantized(entry(index).type)};
     if (!entry(index).problem.empty() || !encoding_problem(entry(index)).empty()) continue;
-    for (std::size_t k = 0; k < roles_.size(); ++k) {
-      const DumpEntry& side = entry(static_cast<int>(k));
-      if (const auto number = copy_number(side.name);
-          number && entry(index).name == fmt::format("QnnTensor_{}", *number) && side.dims == entry(index).dims) {
-        copy.cast = side.problem.empty() ? static_cast<int>(k) : -1;
-        copy.node = side.name.substr(0, side.name.rfind("_Cast"));
-      }
+    if (const auto side = casts.find(entry(index).name);
+        side != casts.end() && entry(side->second).dims == entry(index).dims) {
+      copy.cast = side->second;
+      copy.node = entry(side->second).name.substr(0, entry(side->second).name.rfind(kCastStage));
     }
     for (std::size_t t = 0; t < graph.tensors.size() && copy.tensor < 0; ++t) {
       if (is_copy_of(plan, copy, static_cast<int>(t), half)) copy.tensor = static_cast<int>(t);
@@ -213,7 +217,10 @@ bool DeviceRun::is_copy_of(const GraphPlan& plan, const InsertedCopy& copy, int 
   const DumpEntry& candidate = entry(copy.entry);
   const Dims& dims = planned.spec->dims;
   const Layout layout = planned.host ? Layout::logical : planned.layout;
-  if (to_device_dims(dims, layout) != candidate.dims) return false;
+  // A scalar constant is [1] on the device.
+  const bool fits = planned.host ? element_count(dims) == element_count(candidate.dims)
+                                 : to_device_dims(dims, layout) == candidate.dims;
+  if (!fits) return false;
   std::optional<Tensor> original;
   if (planned.host) {
     if (copy.fixed_point) original = planned.host->clone();

@@ -101,6 +101,8 @@ class Diagnoser {
         const Layout layout = planned.layout;
         row.dims = to_logical_dims(entry.dims, layout);
         row.layout = std::string(name_of(layout, static_cast<int>(entry.dims.size())));
+        if (const Encoding* meant = graph_.meant_encoding(role.tensor); meant != nullptr && is_quantized(entry.type))
+          row.model_encoding = *meant;
       }
       out_.tensors.push_back(std::move(row));
     }
@@ -404,7 +406,7 @@ class Diagnoser {
   void report_saturation(const OpNode& node, const ReplayedOp& replayed, std::optional<Finding>& encoding) {
     constexpr double kManySaturate = 0.01;
     for (const JudgedStage& stage : replayed.judged) {
-      if (!stage.clip || stage.device.size() == 0) continue;
+      if (!stage.bound.clip || stage.device.size() == 0) continue;
       // Below the range it is no loss where a ReLU follows.
       const bool before_relu =
           stage.stage + 1 < replayed.stages.size() && replayed.stages[stage.stage + 1].qnn_type.starts_with("Relu");
@@ -414,12 +416,11 @@ class Diagnoser {
       if (share < kManySaturate) continue;
       std::string sentence = fmt::format(
           "{:.3g} % of the elements of {} lie beyond what it can hold ({:.5g} to {:.5g}); the replay reaches {:.5g}",
-          100 * share, run_.entry(stage.entry).name, stage.clip->low, stage.clip->high,
+          100 * share, run_.entry(stage.entry).name, stage.bound.clip->low, stage.bound.clip->high,
           stage.judgement.beyond_high > 0 ? stage.judgement.highest : stage.judgement.lowest);
-      if (encoding) {
-        encoding->evidence.push_back(std::move(sentence));
-        return;
-      }
+      if (encoding) encoding->evidence.push_back(std::move(sentence));
+      // Wrong inputs may well leave the range; that says nothing about the calibration.
+      if (encoding || reads_tainted(node)) return;
       Finding finding = make_finding(node, FindingKind::warning, "quant_saturation");
       finding.output = replayed.stages[stage.stage].output;
       finding.tensor = tensor_id(node.outputs[at(finding.output)]);
@@ -444,9 +445,8 @@ class Diagnoser {
       auto device = run_.load(copy.entry, DType::f32, held.dims, Layout::logical, options_.half);
       auto reference = run_.load(copy.cast, DType::f32, held.dims, Layout::logical, options_.half);
       if (!device || !reference) continue;
-      const Judgement judgement =
-          judge(device->f32(), reference->f32(), {}, bounds_.of_fixed_point("exact", held.type, *held.encoding),
-                options_.half, {}, value_range(held.type, *held.encoding));
+      const Judgement judgement = judge(device->f32(), reference->f32(), {},
+                                        bounds_.of_fixed_point("exact", held.type, *held.encoding), options_.half, {});
       row.local = compute_metrics(device->f32(), reference->f32());
       row.bound_ratio = judgement.bound_ratio;
       row.within_bound = judgement.within_bound;
@@ -590,11 +590,11 @@ class Diagnoser {
       if (judgement.right()) continue;
       Finding finding = make_finding(node, FindingKind::bug, "cast_wrong");
       finding.op.clear();
-      finding.op_type = "Cast";
+      finding.op_type = is_quantized(run_.entry(run_.own(node.outputs[k])).type) ? "Dequantize" : "Cast";
       finding.output = static_cast<int>(k);
       finding.tensor = tensor_id(node.outputs[k]);
       finding.dump_tensor = row.name;
-      finding.title = fmt::format("the Cast of `{}` to the host changes its values", operator_row.name);
+      finding.title = fmt::format("the {} of `{}` to the host changes its values", finding.op_type, operator_row.name);
       finding.local_error = figure_of(*row.local, judgement.bound_ratio);
       finding.evidence.push_back(
           fmt::format("{} is not {} brought to fp32", row.name, run_.entry(run_.own(node.outputs[k])).name));

@@ -91,10 +91,9 @@ void saturate(std::span<float> reference, const ValueRange& range, const Bound& 
 }  // namespace
 
 Judgement judge(std::span<const float> device, std::span<float> reference, std::span<const float> magnitude,
-                const Bound& bound, HalfKind half, const std::function<std::optional<ElementValue>()>& exact,
-                const std::optional<ValueRange>& clip) {
+                const Bound& bound, HalfKind half, const std::function<std::optional<ElementValue>()>& exact) {
   Judgement out;
-  if (clip) saturate(reference, *clip, bound, out);
+  if (bound.clip) saturate(reference, *bound.clip, bound, out);
   float max_abs = 0;
   bool finite = true;
   for (float& r : reference) {
@@ -173,7 +172,7 @@ Judgement judge(std::span<const float> device, std::span<float> reference, std::
       if (evaluate) {
         const auto i = static_cast<std::size_t>(suspect.index);
         double value = (*evaluate)(suspect.index);
-        if (clip) value = std::clamp(value, clip->low, clip->high);
+        if (bound.clip) value = std::clamp(value, bound.clip->low, bound.clip->high);
         if (half == HalfKind::htp) value = std::clamp(value, -kHtpHalfMax, kHtpHalfMax);
         reference[i] = static_cast<float>(value);
         ratio = ratio_at(i);

@@ -32,12 +32,12 @@ struct Judgement {
   bool right() const { return bound_ratio <= 1; }
 };
 
-/// Compares element by element. `reference` is brought to what the device can hold (HTP's half ends at 131008) and,
+/// Compares element by element. `reference` is brought to what the device can hold (HTP's half ends at 131008, a
+/// fixed-point tensor at its bound's clip) and,
 /// where the fp32 sums of the host could have made the difference, replaced by the exact value: an element counts as
 /// beyond its bound only when `exact` (made on first need; may be empty) agrees. `magnitude` is empty unless the bound
-/// needs it. `clip` is what a fixed-point tensor can hold: the device saturates there, and so does the reference.
+/// needs it.
 Judgement judge(std::span<const float> device, std::span<float> reference, std::span<const float> magnitude,
-                const Bound& bound, HalfKind half, const std::function<std::optional<ElementValue>()>& exact,
-                const std::optional<ValueRange>& clip = std::nullopt);
+                const Bound& bound, HalfKind half, const std::function<std::optional<ElementValue>()>& exact);
 
 }  // namespace qnndbg

@@ -23,12 +23,11 @@ struct ReplaySettings {
 
 /// One stage (or output) of a replayed operator that the dump holds.
 struct JudgedStage {
-  std::size_t stage = 0;                // position in ReplayedOp::stages
-  int entry = -1;                       // the dump's entry
-  Tensor device;                        // logical order
-  Tensor reference;                     // f32, as judged
-  Bound bound;                          // the line it was held to
-  std::optional<ValueRange> clip = {};  // of a fixed-point tensor: what it can hold
+  std::size_t stage = 0;  // position in ReplayedOp::stages
+  int entry = -1;         // the dump's entry
+  Tensor device;          // logical order
+  Tensor reference;       // f32, as judged
+  Bound bound;            // the line it was held to
   Judgement judgement;
 };
 
@@ -70,6 +69,8 @@ class Replayer {
 
  private:
   Result<void> load_operands(int op, HalfRounding constants);
+  /// A constant operand as an operator in fixed point reads it.
+  Result<Tensor> load_fixed_point_constant(int tensor) const;
   /// The dump's entry of a stage's result; -1 if there is none.
   int entry_of(int op, const Stage& stage) const;
   /// True when the device holds an output of the operator in fixed point.

@@ -118,7 +118,8 @@ class LayerNorm final : public Op {
     if (x.type() != DType::f32) return fail("LayerNorm of integers");
     std::vector<float> gamma = p_.gamma;
     std::vector<float> beta = p_.beta;
-    if (run.constants) {
+    // In fixed point they have 16 bits of their own range, finer than a half.
+    if (run.constants && !run.fixed_point) {
       round_to_half(gamma, *run.constants, run.half);
       round_to_half(beta, *run.constants, run.half);
     }
