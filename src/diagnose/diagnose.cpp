@@ -258,7 +258,8 @@ class Diagnoser {
     row.status = broken != nullptr || encoding ? OpStatus::broken
                  : reads_tainted(node)         ? OpStatus::inherited
                                                : OpStatus::right;
-    report_saturation(node, replayed, encoding);
+    // Wrong values or wrong inputs may well leave the range; that says nothing about the calibration.
+    if (encoding || row.status == OpStatus::right) report_saturation(node, replayed, encoding);
     if (encoding) {
       report_encoding(replayed, broken, std::move(*encoding));
     } else if (broken != nullptr) {
@@ -418,9 +419,10 @@ class Diagnoser {
           "{:.3g} % of the elements of {} lie beyond what it can hold ({:.5g} to {:.5g}); the replay reaches {:.5g}",
           100 * share, run_.entry(stage.entry).name, stage.bound.clip->low, stage.bound.clip->high,
           stage.judgement.beyond_high > 0 ? stage.judgement.highest : stage.judgement.lowest);
-      if (encoding) encoding->evidence.push_back(std::move(sentence));
-      // Wrong inputs may well leave the range; that says nothing about the calibration.
-      if (encoding || reads_tainted(node)) return;
+      if (encoding) {
+        encoding->evidence.push_back(std::move(sentence));
+        return;
+      }
       Finding finding = make_finding(node, FindingKind::warning, "quant_saturation");
       finding.output = replayed.stages[stage.stage].output;
       finding.tensor = tensor_id(node.outputs[at(finding.output)]);

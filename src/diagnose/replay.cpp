@@ -75,7 +75,11 @@ ReplayedOp Replayer::replay(int op, HalfRounding constants) {
 }
 
 int Replayer::entry_of(int op, const Stage& stage) const {
-  if (!stage.name.empty()) return settings_.run.stage(op, stage.name);
+  if (!stage.name.empty()) {
+    // A stage whose integers cannot be read is as good as not dumped: the next one is judged without it.
+    const int entry = settings_.run.stage(op, stage.name);
+    return entry >= 0 && encoding_problem(settings_.run.entry(entry)).empty() ? entry : -1;
+  }
   const OpNode& node = settings_.plan.model->graph().ops[static_cast<std::size_t>(op)];
   return settings_.run.own(node.outputs[static_cast<std::size_t>(stage.output)]);
 }
