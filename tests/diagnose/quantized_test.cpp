@@ -26,6 +26,7 @@ using testing::IsEmpty;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr std::uint32_t kNoEncoding = 2147483647;
 constexpr std::int32_t kLowest = std::numeric_limits<std::int32_t>::min();
 
 // --- Comparing encodings
@@ -232,10 +233,10 @@ class Device {
     for (int c = 0; c < kOutputs; ++c)
       for (int p = 0; p < kPixels; ++p) q4[at(c * kPixels + p)] = out.quantize(act.real(q3[at(p * kOutputs + c)]));
     const Stored half{DType::f16, {}}, single{DType::f32, {}};
-    return {{"t4", single, {}, map(q4, [&](std::int32_t q) { return out.real(q); }), "1x4x2x4", kNone},
-            {"t0_cast", half, {}, image, "1x3x2x4", kNone},
+    return {{"t4", single, {}, map(q4, [&](std::int32_t q) { return out.real(q); }), "1x4x2x4", kNoEncoding},
+            {"t0_cast", half, {}, image, "1x3x2x4", kNoEncoding},
             {"QnnTensor_2", input, q0, {}, "1x3x2x4"},
-            {"FloatToInt8_I_0_O_2_Cast", single, {}, image, "1x3x2x4", kNone},
+            {"FloatToInt8_I_0_O_2_Cast", single, {}, image, "1x3x2x4", kNoEncoding},
             {"t1", x, q1, {}, "1x2x4x3"},
             {"t2", conv, q2, {}, "1x2x4x4"},
             {"t3", act, q3, {}, "1x2x4x4"},
@@ -243,7 +244,6 @@ class Device {
   }
 
  private:
-  static constexpr std::uint32_t kNone = 2147483647;
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
   std::vector<std::int32_t> convolve(const std::vector<std::int32_t>& q1) const {
@@ -428,6 +428,87 @@ TEST(Quantized, WeightsWithoutIntegersAreNotTakenForIntegers) {
   const auto constants = integer_conv_constants(*model, 1);
   ASSERT_TRUE(constants) << constants.error().message;
   EXPECT_FALSE(constants->has_value());
+}
+
+float to_half(double value, HalfRounding rounding = HalfRounding::nearest) {
+  return half_to_float(float_to_half(static_cast<float>(value), rounding), HalfKind::htp);
+}
+
+/// The convolution as MNN wraps it when its weights cannot stay integers: half in between, on both sides a conversion.
+std::vector<Entry> run_with_float_detour(const Network& network, double weight_factor) {
+  const Device device(network);
+  std::vector<Entry> entries = device.run();
+  const Stored half{DType::f16, {}};
+  const Stored single{DType::f32, {}};
+  std::vector<double> x;
+  for (std::int32_t q : entry_named(entries, "t1").integers) x.push_back(to_half(device.x.real(q)));
+  std::vector<double> y;
+  for (int p = 0; p < kPixels; ++p) {
+    for (int o = 0; o < kOutputs; ++o) {
+      double sum = to_half(network.bias[static_cast<std::size_t>(o)], HalfRounding::toward_zero);
+      for (int c = 0; c < kChannels; ++c) {
+        const float w = static_cast<float>(network.weight[static_cast<std::size_t>(o * kChannels + c)]) *
+                        network.scales[static_cast<std::size_t>(o)];
+        sum += x[static_cast<std::size_t>(p * kChannels + c)] * to_half(w, HalfRounding::toward_zero) * weight_factor;
+      }
+      y.push_back(to_half(sum));
+    }
+  }
+  entry_named(entries, "t2").integers = map(y, [&](double v) { return device.conv.quantize(v); });
+  std::vector<std::int32_t> activated;
+  for (std::int32_t q : entry_named(entries, "t2").integers) activated.push_back(std::max(q, 0));
+  entry_named(entries, "t3").integers = activated;
+  for (int c = 0; c < kOutputs; ++c) {
+    for (int p = 0; p < kPixels; ++p) {
+      const std::int32_t q = activated[static_cast<std::size_t>(p * kOutputs + c)];
+      entry_named(entries, "t4_cast").integers[static_cast<std::size_t>(c * kPixels + p)] = q;
+      entry_named(entries, "t4").reals[static_cast<std::size_t>(c * kPixels + p)] = device.out.real(q);
+    }
+  }
+  entries.push_back({"conv_DequantInput", half, {}, x, "1x2x4x3", kNoEncoding});
+  entries.push_back({"conv_QuantOutput", half, {}, y, "1x2x4x4", kNoEncoding});
+  entries.push_back({"conv_CastOutput", single, {}, y, "1x2x4x4", kNoEncoding});
+  return entries;
+}
+
+TEST(Quantized, AConvolutionBetweenDequantizeAndQuantizeIsJudgedInHalf) {
+  const Network network;
+  const Diagnosis d = diagnose_run(network, run_with_float_detour(network, 1));
+  EXPECT_THAT(findings_of(d), IsEmpty());
+  EXPECT_EQ(d.verdict, Verdict::clean) << d.summary;
+  EXPECT_EQ(d.run.constant_rounding, "toward_zero") << "its weights are halves";
+  for (const char* name : {"conv_DequantInput", "conv_QuantOutput", "conv_CastOutput"})
+    EXPECT_TRUE(row_of(d, name).bound_ratio) << name;
+}
+
+TEST(Quantized, AMistakeBetweenDequantizeAndQuantizeIsProvenInHalf) {
+  const Network network;
+  const Diagnosis d = diagnose_run(network, run_with_float_detour(network, 2));
+  ASSERT_EQ(d.findings.size(), 1U);
+  EXPECT_EQ(d.findings[0].cause, "weight_scale_wrong");
+  EXPECT_EQ(d.findings[0].dump_tensor, "conv_QuantOutput");
+}
+
+TEST(Quantized, AnOperatorInHalfIsReplayedFromTheDequantizedCopyThatItReads) {
+  const Network network;
+  const Device device(network);
+  std::vector<Entry> entries = device.run();
+  const Stored half{DType::f16, {}};
+  const std::vector<double> copy =
+      map(entry_named(entries, "t2").integers, [&](std::int32_t q) { return double{to_half(device.conv.real(q))}; });
+  const std::vector<double> activated = map(copy, [](double v) { return std::max(v, 0.0); });
+  std::vector<double> out(activated.size());
+  for (int c = 0; c < kOutputs; ++c)
+    for (int p = 0; p < kPixels; ++p)
+      out[static_cast<std::size_t>(c * kPixels + p)] = activated[static_cast<std::size_t>(p * kOutputs + c)];
+  entry_named(entries, "t3") = {"t3", half, {}, activated, "1x2x4x4", kNoEncoding};
+  entry_named(entries, "t4_cast") = {"t4_cast", half, {}, out, "1x4x2x4", kNoEncoding};
+  entry_named(entries, "t4").reals = out;
+  entries.push_back({"QnnTensor_7", half, {}, copy, "1x2x4x4", kNoEncoding});
+  const Diagnosis d = diagnose_run(network, entries);
+  EXPECT_THAT(findings_of(d), IsEmpty());
+  EXPECT_EQ(row_of(d, "QnnTensor_7").tensor, "t2");
+  EXPECT_EQ(row_of(d, "t3").bound_ratio, 0.0);
 }
 
 // --- Encodings in a run

@@ -5,6 +5,7 @@
 
 #include "graph/mnn_wire.h"
 #include "ops/support/data_movement.h"
+#include "ops/support/float_detour.h"
 #include "ops/support/host_values.h"
 #include "ops/support/quantized_constants.h"
 #include "ops/support/snap.h"
@@ -283,7 +284,7 @@ Result<std::vector<Stage>> ConvolutionFamily::lower(const LowerContext& context)
                         return StageResult{.value = std::move(moved)};
                       }});
   }
-  return stages;
+  return with_float_detour(std::move(stages), context);
 }
 
 std::vector<Hypothesis> ConvolutionFamily::hypotheses(const Evidence& evidence, const Dims& out,
