@@ -33,15 +33,40 @@ const Encoding* stated_encoding(const DeviceRun& run, int entry) {
   return is_quantized(held.type) && held.problem.empty() && held.encoding ? &*held.encoding : nullptr;
 }
 
-/// True when device and model both give `tensor` the encoding of an operand: the operator hands on what it was given.
+/// True when an operand has the same encoding on the device and, where the model declares one for `tensor`, in the
+/// model too: the operator hands on what it was given.
 bool handed_on(const Graph& graph, const DeviceRun& run, const OpNode& node, int tensor, const Encoding& used) {
-  if (!keeps_encoding(node)) return false;
+  const bool declared = graph.tensors[static_cast<std::size_t>(tensor)].encoding.has_value();
   const Encoding* meant = graph.meant_encoding(tensor);
   return std::any_of(node.inputs.begin(), node.inputs.end(), [&](int input) {
     if (input < 0) return false;
     const Encoding* given = stated_encoding(run, run.operand(input, true));
     const Encoding* meant_given = graph.meant_encoding(input);
-    return given != nullptr && *given == used && meant != nullptr && meant_given != nullptr && *meant_given == *meant;
+    const bool meant_to_be = !declared || (meant_given != nullptr && *meant_given == *meant);
+    return given != nullptr && *given == used && meant_to_be;
+  });
+}
+
+/// True when the entry's encoding is meant for a tensor among `tensors`.
+bool meant_for_any(const Graph& graph, const DumpEntry& held, const std::vector<int>& tensors) {
+  return std::any_of(tensors.begin(), tensors.end(), [&](int tensor) {
+    const Encoding* meant = tensor < 0 ? nullptr : graph.meant_encoding(tensor);
+    return meant != nullptr &&
+           !compare_encoding(held.type, *held.encoding, *graph.meant_quantized_type(tensor), *meant).has_value();
+  });
+}
+
+/// True when an encoding that differs from the model's is not the operator's doing: it was handed on, or `tensor`
+/// declares none and MNN took it from another tensor beside it (which one, its propagation decides: forwards,
+/// backwards, or from another part of a concatenation).
+bool excused(const Graph& graph, const DeviceRun& run, const OpNode& node, int tensor, const DumpEntry& held) {
+  const TensorNode& known = graph.tensors[static_cast<std::size_t>(tensor)];
+  if (keeps_encoding(node) && handed_on(graph, run, node, tensor, *held.encoding)) return true;
+  if (known.encoding) return false;
+  if (keeps_encoding(node) && meant_for_any(graph, held, node.inputs)) return true;
+  return std::any_of(known.consumers.begin(), known.consumers.end(), [&](int reader) {
+    const OpNode& op = graph.ops[static_cast<std::size_t>(reader)];
+    return keeps_encoding(op) && (meant_for_any(graph, held, op.outputs) || meant_for_any(graph, held, op.inputs));
   });
 }
 
@@ -105,7 +130,7 @@ std::vector<WrongEncoding> wrong_encodings(const Graph& graph, const DeviceRun& 
     const int tensor = node.outputs[k];
     const int entry = run.own(tensor);
     auto wrong = wrong_encoding(graph, run, entry, tensor);
-    if (!wrong || handed_on(graph, run, node, tensor, *run.entry(entry).encoding)) continue;
+    if (!wrong || excused(graph, run, node, tensor, run.entry(entry))) continue;
     wrong->output = static_cast<int>(k);
     list.push_back(std::move(*wrong));
   }

@@ -33,7 +33,8 @@ struct WrongEncoding {
 };
 
 /// Checks the operator's outputs and the stages that have their output's encoding (or their input's). An output that
-/// only hands on its input's wrong encoding is not listed; its maker is.
+/// only hands on its input's wrong encoding is not listed; its maker is. Nor is one that declares no encoding and has
+/// that of another tensor of an operator that keeps encodings.
 std::vector<WrongEncoding> wrong_encodings(const Graph& graph, const DeviceRun& run, const OpNode& node);
 
 /// The same for one entry that stands for a tensor of the model; nullopt: right, or nothing to compare with.

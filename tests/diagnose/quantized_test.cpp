@@ -111,6 +111,7 @@ struct Stored {
 struct Network {
   Stored input{DType::sfixed8, {0.03125, 0}};
   Stored conv{DType::sfixed8, {0.08, 0}};
+  std::optional<Stored> output = {};  // of t4 where it is not conv's
   std::vector<std::int8_t> weight{90, -127, 33, -5, 14, 127, 64, -64, 20, -100, 7, 51};
   std::vector<float> scales{0.011F, 0.007F, 0.02F, 0.013F};
   std::vector<float> bias{0.731F, -1.23F, 0.049F, -0.502F};
@@ -123,7 +124,7 @@ struct Network {
     net.ops.back().main = [this](Builder& builder) { return convolution(builder); };
     net.ops.push_back({wire::Kind_ReLU, "act", {2}, {3}});
     net.ops.push_back(convert("from_c4", 3, 4, wire::Layout_NC4HW4, wire::Layout_NCHW));
-    net.quants = {declared(0, input), declared(1, input), declared(2, conv), declared(4, conv)};
+    net.quants = {declared(0, input), declared(1, input), declared(2, conv), declared(4, output.value_or(conv))};
     return build(net);
   }
 
@@ -206,7 +207,7 @@ class Device {
         x(network.input),
         conv(network.conv),
         act(network.conv),
-        out(network.conv) {}
+        out(network.output.value_or(network.conv)) {}
 
  private:
   const Network& network_;
@@ -544,6 +545,16 @@ TEST(WrongEncoding, OfAnInheritedOneIsFound) {
   const Diagnosis d = diagnose_run(network, device);
   EXPECT_THAT(findings_of(d), ElementsAre("bug act quant_offset_wrong"));
   EXPECT_THAT(evidence_of(d), HasSubstr("inherits from t2"));
+}
+
+TEST(WrongEncoding, IsNoneWhereAnUndeclaredTensorTookItFromItsReader) {
+  Network network;
+  network.output = {DType::sfixed8, {0.06, 0}};
+  Device device(network);
+  device.act = device.out;  // t3 has t4's encoding instead of t2's
+  EXPECT_THAT(findings_of(diagnose_run(network, device)), IsEmpty());
+  device.act.encoding.scale = 0.07;
+  EXPECT_THAT(findings_of(diagnose_run(network, device)), ElementsAre("bug act quant_scale_wrong"));
 }
 
 TEST(WrongEncoding, OfTheInsertedCopyIsHeldAgainstItsNode) {
