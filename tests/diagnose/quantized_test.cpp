@@ -549,11 +549,11 @@ TEST(WrongEncoding, OfAnInheritedOneIsFound) {
 
 TEST(WrongEncoding, IsNoneWhereAnUndeclaredTensorTookItFromItsReader) {
   Network network;
-  network.output = {DType::sfixed8, {0.06, 0}};
+  network.output = {DType::sfixed8, {0.09, 0}};
   Device device(network);
   device.act = device.out;  // t3 has t4's encoding instead of t2's
   EXPECT_THAT(findings_of(diagnose_run(network, device)), IsEmpty());
-  device.act.encoding.scale = 0.07;
+  device.act.encoding.scale = 0.1;
   EXPECT_THAT(findings_of(diagnose_run(network, device)), ElementsAre("bug act quant_scale_wrong"));
 }
 
