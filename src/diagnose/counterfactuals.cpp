@@ -44,8 +44,14 @@ ErrorLine line_of(const Bound& bound, std::span<const float> reference) {
   constexpr double kMagnitudePerResult = 4;
   double max = 0;
   for (float v : reference) max = std::max(max, std::isfinite(v) ? std::fabs(static_cast<double>(v)) : 0);
-  return {.relative = bound.y * kHalfUnitRoundoff,
-          .absolute = bound.absolute + (bound.max_y + kMagnitudePerResult * bound.magnitude) * kHalfUnitRoundoff * max};
+  ErrorLine line{
+      .relative = bound.y * kHalfUnitRoundoff,
+      .absolute = bound.absolute + (bound.max_y + kMagnitudePerResult * bound.magnitude) * kHalfUnitRoundoff * max};
+  if (bound.clip) {
+    line.low = bound.clip->low;
+    line.high = bound.clip->high;
+  }
+  return line;
 }
 
 /// Largest error over the sample in units of the bound; nullopt when the hypothesis has no evaluator or its bound needs
@@ -60,6 +66,7 @@ std::optional<double> sampled_ratio(const Hypothesis& hypothesis, const Bound& b
   for (std::int64_t i : sample) {
     double value = (*evaluate)(i);
     if (!std::isfinite(value)) continue;
+    if (bound.clip) value = std::clamp(value, bound.clip->low, bound.clip->high);
     if (half == HalfKind::htp) value = std::clamp(value, -kHtpHalfMax, kHtpHalfMax);
     const double error = std::fabs(device[static_cast<std::size_t>(i)] - value);
     const double line = bound.absolute + bound.y * kHalfUnitRoundoff * std::fabs(value);
@@ -125,7 +132,9 @@ std::vector<Attempt> try_hypotheses(const Stage& stage, const Evidence& evidence
   for (Hypothesis& hypothesis : stage.hypotheses(with_line)) {
     if (hypothesis.free_parameters > 0 && hypothesis.free_parameters * kEquationsPerParameter > evidence.device.size())
       continue;
-    const Bound bound = hypothesis.bound.empty() ? own : bounds.of(hypothesis.bound);
+    // Steps of the output's scale are the measure of a fixed-point tensor, whatever made it.
+    const bool own_bound = hypothesis.bound.empty() || own.clip;
+    const Bound bound = own_bound ? own : bounds.of(hypothesis.bound);
     attempts.push_back(attempt(std::move(hypothesis), bound, evidence, sample));
   }
   rank(attempts);

@@ -7,7 +7,9 @@
 #include "ops/support/convolution_mistakes.h"
 #include "ops/support/data_movement.h"
 #include "ops/support/elementwise.h"
+#include "ops/support/float_detour.h"
 #include "ops/support/host_values.h"
+#include "ops/support/quantized_constants.h"
 
 namespace qnndbg {
 namespace {
@@ -131,6 +133,11 @@ double convolution_value(const ConvKind& kind, const ConvVariant& variant, const
 }
 
 Result<ConvVariant> conv_constants(const Model& model, int op, const RunContext& run) {
+  if (run.constants && run.fixed_point) {
+    auto integers = integer_conv_constants(model, op);
+    if (!integers) return fail(integers.error());
+    if (*integers) return std::move(**integers);
+  }
   auto weight = model.convolution_weight(op);
   if (!weight) return fail(weight.error());
   auto bias = model.convolution_bias(op);
@@ -271,7 +278,7 @@ Result<std::vector<Stage>> ConvolutionFamily::lower(const LowerContext& context)
                         return StageResult{.value = std::move(moved)};
                       }});
   }
-  return stages;
+  return with_float_detour(std::move(stages), context);
 }
 
 }  // namespace qnndbg
