@@ -141,6 +141,14 @@ class BinaryOp final : public Op {
     const Dims& out = context.outputs[0].spec.dims;
     std::vector<Stage> stages;
     std::vector<int> from{0, 1};
+    std::array<BinaryOperand, 2> operands{binary_operand(context, 0), binary_operand(context, 1)};
+    // What a helper node makes of a constant is none: it is dumped, and has the helper's shape.
+    const auto read_from_helper = [&](int operand, const Dims& dims) {
+      const auto k = static_cast<std::size_t>(operand);
+      from[k] = -2;
+      operands[k].constant = false;
+      operands[k].view.dims = dims;
+    };
     // The backend brings a scalar to the full shape by Reshape and Tile, a vector by Reshape and Transpose.
     if (context.dumped("stage_0") && context.dumped("stage_1")) {
       const int small = context.inputs[0].spec.dims.empty() ? 0 : 1;
@@ -164,7 +172,7 @@ class BinaryOp final : public Op {
                           std::fill(result.value.f32().begin(), result.value.f32().end(), run.inputs[0]->f32()[0]);
                           return result;
                         }});
-      from[static_cast<std::size_t>(small)] = -2;
+      read_from_helper(small, out);
     } else if (context.dumped("stage_reshape") && context.dumped("stage_perm")) {
       const int small = context.inputs[0].spec.dims.size() < context.inputs[1].spec.dims.size() ? 0 : 1;
       Dims padded(out.size(), 1);
@@ -182,19 +190,18 @@ class BinaryOp final : public Op {
       permuted.inputs = {-1};
       permuted.layout = context.outputs[0].layout;
       stages.push_back(std::move(permuted));
-      from[static_cast<std::size_t>(small)] = -2;
+      read_from_helper(small, padded);
     }
-    stages.push_back(main_stage(context, std::move(from)));
+    stages.push_back(main_stage(out, std::move(from), std::move(operands)));
     return stages;
   }
 
   Layout output_layout(std::span<const Operand> inputs) const override { return follow_majority(inputs); }
 
  private:
-  Stage main_stage(const LowerContext& context, std::vector<int> from) const {
-    const Dims& out = context.outputs[0].spec.dims;
+  Stage main_stage(const Dims& out, std::vector<int> from, std::array<BinaryOperand, 2> operands) const {
     BinaryStage meant{.meant = find_binary_function(kind_.qnn_type),
-                      .operands = {operand(context, 0, from[0]), operand(context, 1, from[1])},
+                      .operands = std::move(operands),
                       .out = out,
                       .finish = relu_ ? relu_finish() : Finish{},
                       .file = kMnnFile};
@@ -206,13 +213,6 @@ class BinaryOp final : public Op {
       stage.hypotheses = [this, meant](const Evidence& evidence) { return arithmetic_mistakes(evidence, meant); };
     }
     return stage;
-  }
-
-  /// Operand k as the node reads it. What a helper node made of a constant is none: it is dumped.
-  static BinaryOperand operand(const LowerContext& context, std::size_t k, int from) {
-    BinaryOperand operand = binary_operand(context, k);
-    operand.constant = operand.constant && from == static_cast<int>(k);
-    return operand;
   }
 
   std::vector<Hypothesis> arithmetic_mistakes(const Evidence& evidence, const BinaryStage& meant) const {
