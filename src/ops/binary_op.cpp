@@ -5,6 +5,7 @@
 
 #include "graph/mnn_wire.h"
 #include "ops/registry.h"
+#include "ops/support/altered_constants.h"
 #include "ops/support/binary_mistakes.h"
 #include "ops/support/broadcast.h"
 #include "ops/support/data_movement.h"
@@ -158,6 +159,8 @@ class BinaryOp final : public Op {
       ones.node_suffix = "_Reshape";
       ones.inputs = {small};
       ones.layout = layout;
+      if (operands[static_cast<std::size_t>(small)].constant)
+        declare_altered(ones, operands[static_cast<std::size_t>(small)]);
       stages.push_back(std::move(ones));
       stages.push_back({.name = "stage_1",
                         .node_suffix = "_Tile",
@@ -183,6 +186,8 @@ class BinaryOp final : public Op {
       reshape.node_suffix = "_Reshape";
       reshape.inputs = {small};
       reshape.layout = context.inputs[static_cast<std::size_t>(small)].layout;
+      if (operands[static_cast<std::size_t>(small)].constant)
+        declare_altered(reshape, operands[static_cast<std::size_t>(small)]);
       stages.push_back(std::move(reshape));
       Stage permuted = reshape_stage("Transpose", padded);
       permuted.name = "stage_perm";
@@ -213,6 +218,34 @@ class BinaryOp final : public Op {
       stage.hypotheses = [this, meant](const Evidence& evidence) { return arithmetic_mistakes(evidence, meant); };
     }
     return stage;
+  }
+
+  /// A helper node shows the constant itself: it may be another one.
+  void declare_altered(Stage& helper, const BinaryOperand& constant) const {
+    const bool added = op_ == wire::Bin_ADD || op_ == wire::Bin_SUB;
+    helper.hypotheses = [unrounded = constant.unrounded, parameter = constant.name, added](const Evidence& evidence) {
+      std::vector<ConstantEstimate> seen;
+      for (float v : evidence.device.f32()) seen.push_back({v, kHalfUnitRoundoff * std::fabs(v)});
+      std::vector<Hypothesis> list;
+      for (AlteredConstant& other : altered_constants(evidence.reference.f32(), unrounded, seen,
+                                                      added ? kAddedConstant : kFactorConstant, evidence.context)) {
+        Tensor values = Tensor::f32(evidence.reference.dims());
+        std::copy(other.values.begin(), other.values.end(), values.f32().begin());
+        list.push_back(
+            {.cause = other.cause,
+             .parameter = parameter,
+             .used = other.used,
+             .meant = "the model's values",
+             .file = kMnnFile,
+             .free_parameters = other.free_parameters,
+             .compute = [load = given_operand(std::move(values)).load](const RunContext& run) -> Result<StageResult> {
+               auto value = load(run);
+               if (!value) return fail(value.error());
+               return StageResult{.value = (*value)->clone()};
+             }});
+      }
+      return list;
+    };
   }
 
   std::vector<Hypothesis> arithmetic_mistakes(const Evidence& evidence, const BinaryStage& meant) const {
