@@ -73,6 +73,15 @@ TEST(BinaryMistakes, EveryOtherOperationIsNamed) {
   }
 }
 
+TEST(BinaryMistakes, AFunctionWithoutValuesProvesNothing) {
+  // Negative numbers have no fractional powers: ElementWisePower is NaN everywhere, and cannot be what the device did.
+  Rng rng(1015);
+  const Tensor a = half_tensor(rng, {1, 3, 5, 7}, -4, -1);
+  const Tensor b = half_tensor(rng, {1, 3, 5, 7}, 0.25F, 0.75F);
+  const Tensor device = combined(a, b, [](float p, float q) { return p * q + 0.1F * p; });
+  EXPECT_EQ(found(binary(wire::Bin_ADD), {&a, &b}, device).cause, "unexplained");
+}
+
 TEST(BinaryMistakes, RemaindersAndComparisonsMixedUp) {
   Rng rng(1001);
   const Tensor a = half_tensor(rng, {1, 3, 5, 7}, -9, 9);

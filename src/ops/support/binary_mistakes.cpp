@@ -130,7 +130,9 @@ std::vector<Misreading> misreadings(const Dims& dims, const Dims& out) {
   consider("its axes in the model's order beside a channel-last tensor", to_last);
   if (from_last != to_last) consider("channel-last beside a tensor in the model's order", from_last);
 
-  if (dims.size() != rank) return list;
+  // In a cube the memory of one layout is the other with its axes turned: listed already.
+  const bool cube = std::all_of(padded.begin() + 1, padded.end(), [&](std::int64_t d) { return d == padded[1]; });
+  if (dims.size() != rank || cube) return list;
   for (LayoutMistake& mistake : layout_mistakes(dims))
     list.push_back({std::move(mistake.used), dims, std::move(mistake.source)});
   return list;
