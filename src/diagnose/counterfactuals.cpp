@@ -14,6 +14,8 @@ constexpr std::size_t kSpreadSamples = 40;
 constexpr double kEqualResidual = 0.15;
 // An overdetermined fit has at least this many equations per free number.
 constexpr std::int64_t kEquationsPerParameter = 4;
+// A reproduction has finite values on at least this share of the elements.
+constexpr double kLeastCompared = 0.9;
 
 std::vector<std::int64_t> sample_elements(std::span<const float> device, std::span<const float> reference) {
   const std::size_t n = std::min(device.size(), reference.size());
@@ -99,7 +101,9 @@ Attempt attempt(Hypothesis hypothesis, const Bound& bound, const Evidence& evide
   };
   const Judgement judgement = judge(device, value.f32(), result->magnitude.f32(), bound, context.half, exact);
   out.ratio = judgement.bound_ratio;
-  out.matches = judgement.right() && judgement.device_nonfinite == 0;
+  // A function without values where the device has some (0 / 0, powers of negative numbers) explains nothing there.
+  const bool has_values = judgement.compared >= kLeastCompared * static_cast<double>(device.size());
+  out.matches = judgement.right() && judgement.device_nonfinite == 0 && has_values;
   return out;
 }
 

@@ -206,7 +206,7 @@ class Mistakes {
       Tensor other = Tensor::f32(dims(2));
       std::copy(mistake.values.begin(), mistake.values.end(), other.f32().begin());
       std::vector<LoadOperand> operands = own_;
-      operands[2] = given_operand(std::move(other));
+      operands[2] = given_operand(std::move(other)).load;
       Hypothesis* h =
           add(mistake.cause, "bias", mistake.used, "the model's bias", meant_, std::move(operands), dims(0), dims(1));
       if (h != nullptr) h->free_parameters = mistake.free_parameters;

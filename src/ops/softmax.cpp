@@ -30,13 +30,32 @@ bool same(const AxisView& a, const AxisView& b) {
   return a.outer == b.outer && a.extent == b.extent && a.inner == b.inner;
 }
 
+/// Whether the device's output can be a softmax along this axis: the sums of a few runs. Each element may be flushed to
+/// zero or off by the error of the table, so long runs tell less.
+bool sums_to_one(std::span<const float> y, const AxisView& view) {
+  constexpr std::int64_t kRuns = 16;
+  constexpr double kElementError = 0x1p-14;
+  constexpr double kSumError = 0.05;
+  const std::int64_t count = view.outer * view.inner;
+  for (std::int64_t s = 0; s < std::min(kRuns, count); ++s) {
+    const std::int64_t run = s * count / std::min(kRuns, count);
+    const std::int64_t first = run / view.inner * view.extent * view.inner + run % view.inner;
+    double sum = 0;
+    for (std::int64_t k = 0; k < view.extent; ++k) sum += y[static_cast<std::size_t>(first + k * view.inner)];
+    if (!(std::fabs(sum - 1) <= kSumError + kElementError * static_cast<double>(view.extent))) return false;
+  }
+  return true;
+}
+
 /// Other axes; axes flattened to one as operator sets before ONNX 13 mean it.
-void add_other_axes(std::vector<Hypothesis>& list, const Dims& dims, int axis) {
+void add_other_axes(std::vector<Hypothesis>& list, const Evidence& evidence, int axis) {
+  const Dims& dims = evidence.device.dims();
   const int rank = static_cast<int>(dims.size());
   std::vector<AxisView> seen{view_axis(dims, axis)};
   const auto consider = [&](std::string used, const AxisView& view) {
     if (std::any_of(seen.begin(), seen.end(), [&](const AxisView& v) { return same(v, view); })) return;
     seen.push_back(view);
+    if (!sums_to_one(evidence.device.f32(), view)) return;
     list.push_back({.cause = "softmax_axis_wrong",
                     .parameter = "axis",
                     .used = std::move(used),
@@ -81,13 +100,26 @@ std::optional<double> fitted_beta(std::span<const float> x, std::span<const floa
   return beta.value;
 }
 
+/// A known activation for single elements; empty if there is none of that name.
+MakeExact by_element(std::string_view name) {
+  const std::span<const Activation> known = known_activations();
+  const auto found = std::find_if(known.begin(), known.end(), [&](const Activation& a) { return a.name == name; });
+  if (found == known.end()) return {};
+  return [f = found->f](const RunContext& run) -> Result<ElementValue> {
+    return [x = run.inputs[0], f](std::int64_t i) -> double { return f(x->f32()[static_cast<std::size_t>(i)]); };
+  };
+}
+
 std::vector<Hypothesis> mistakes(const Evidence& evidence, int axis) {
   const Tensor& x = *evidence.context.inputs[0];
-  if (x.type() != DType::f32 || x.size() != evidence.device.size()) return {};
+  if (x.type() != DType::f32 || x.empty() || x.dims() != evidence.device.dims()) return {};
   const AxisView right = view_axis(x.dims(), axis);
   std::vector<Hypothesis> list;
-  add_other_axes(list, x.dims(), axis);
-  for (Hypothesis& h : activation_mistakes("Softmax", "node type", kMnnFile)) list.push_back(std::move(h));
+  add_other_axes(list, evidence, axis);
+  for (Hypothesis& h : activation_mistakes("Softmax", "node type", kMnnFile)) {
+    h.exact = by_element(h.used);
+    list.push_back(std::move(h));
+  }
   list.push_back({.cause = "activation_wrong",
                   .parameter = "node type",
                   .used = "LogSoftmax",

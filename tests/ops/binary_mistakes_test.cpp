@@ -73,6 +73,15 @@ TEST(BinaryMistakes, EveryOtherOperationIsNamed) {
   }
 }
 
+TEST(BinaryMistakes, AFunctionWithoutValuesProvesNothing) {
+  // Negative numbers have no fractional powers: ElementWisePower is NaN everywhere, and cannot be what the device did.
+  Rng rng(1015);
+  const Tensor a = half_tensor(rng, {1, 3, 5, 7}, -4, -1);
+  const Tensor b = half_tensor(rng, {1, 3, 5, 7}, 0.25F, 0.75F);
+  const Tensor device = combined(a, b, [](float p, float q) { return p * q + 0.1F * p; });
+  EXPECT_EQ(found(binary(wire::Bin_ADD), {&a, &b}, device).cause, "unexplained");
+}
+
 TEST(BinaryMistakes, RemaindersAndComparisonsMixedUp) {
   Rng rng(1001);
   const Tensor a = half_tensor(rng, {1, 3, 5, 7}, -9, 9);
@@ -294,6 +303,41 @@ TEST(BinaryMistakes, MemoryReadInTheOtherLayout) {
   }
   const Tensor device = combined(x, read, [](float p, float q) { return p * q; });
   EXPECT_EQ(found(binary(wire::Bin_MUL), {&x, &image}, device).cause, "flatten_layout_wrong");
+}
+
+TEST(BinaryMistakes, HelperNodesOfAConstant) {
+  Rng rng(1014);
+  const Tensor x = half_tensor(rng, {1, 6, 5, 4});
+  Tensor vector = half_tensor(rng, {6, 1, 1});
+  const OneOp add = binary(wire::Bin_ADD);
+  const std::vector<Stage> stages = stages_of(add, {&x, &vector}, {1}, {"stage_reshape", "stage_perm"});
+  ASSERT_EQ(stages.size(), 3U);
+  const auto cause = [&](auto change) {
+    Tensor device = Tensor::f32({1, 6, 1, 1});
+    std::copy(vector.f32().begin(), vector.f32().end(), device.f32().begin());
+    change(device.f32());
+    return cause_of(stages[0], {&vector}, device).cause;
+  };
+  using Span = std::span<float>;
+  EXPECT_EQ(cause([](Span) {}), "right");
+  EXPECT_EQ(cause([](Span v) { std::fill(v.begin(), v.end(), 0.0F); }), "bias_dropped");
+  EXPECT_EQ(cause([](Span v) { std::rotate(v.begin(), v.begin() + 2, v.end()); }), "bias_misordered");
+  EXPECT_EQ(cause([](Span v) { v[3] = 9; }), "unexplained");
+  // The node itself: what it reads from the helper is as dumped.
+  Tensor permuted = Tensor::f32({1, 6, 1, 1});
+  std::copy(vector.f32().begin(), vector.f32().end(), permuted.f32().begin());
+  EXPECT_EQ(cause_of(stages[2], {&x, &permuted}, on_device(add, {&x, &permuted})).cause, "right");
+  EXPECT_EQ(cause_of(stages[2], {&x, &permuted}, on_device(binary(wire::Bin_MUL), {&x, &permuted})).cause,
+            "binary_op_wrong");
+
+  Tensor scalar = Tensor::f32({});
+  scalar.f32()[0] = 0.5F;
+  const std::vector<Stage> tiled = stages_of(binary(wire::Bin_MUL), {&x, &scalar}, {1}, {"stage_0", "stage_1"});
+  ASSERT_EQ(tiled.size(), 3U);
+  EXPECT_EQ(cause_of(tiled[0], {&scalar}, floats({1, 1, 1, 1}, {0.5F})).cause, "right");
+  Tensor full = Tensor::f32(x.dims());
+  std::fill(full.f32().begin(), full.f32().end(), 0.5F);
+  EXPECT_EQ(cause_of(tiled[2], {&x, &full}, on_device(binary(wire::Bin_ADD), {&x, &full})).cause, "binary_op_wrong");
 }
 
 TEST(EltwiseMistakes, TwoOperands) {
