@@ -82,6 +82,15 @@ TEST(PoolingMistakes, GlobalPoolsExchanged) {
   }
 }
 
+TEST(PoolingMistakes, ImpreciseGlobalMeanIsNoMistakeOfAParameter) {
+  // Beyond the bound of a mean over the plane, but within that of a windowed average.
+  Rng rng(12);
+  const Tensor x = half_tensor(rng, {1, 8, 5, 7}, 1, 2);
+  Tensor y = on_device(global(true), {&x});
+  for (float& v : y.f32()) v *= 1 + 3 * 0x1p-11F;
+  EXPECT_EQ(cause_of(global(true), {&x}, y).cause, "unexplained");
+}
+
 TEST(PoolingMistakes, DivisorCountsPaddingOrIgnoresIt) {
   Rng rng(3);
   for (int n = 0; n < 20; ++n) {

@@ -131,6 +131,9 @@ class Mistakes {
   }
 
  private:
+  bool whole_plane() const {
+    return node_.geometry.kernel_h >= x_.dims()[2] && node_.geometry.kernel_w >= x_.dims()[3];
+  }
   bool average() const { return node_.kind == PoolKind::average; }
   Variant right() const { return {node_.kind, node_.count, node_.geometry}; }
 
@@ -141,13 +144,14 @@ class Mistakes {
     for_each_divisor(other, [&](const Variant& v) { consider(texts, v); });
   }
 
-  /// Every way in which an average may be divided, each function once; once for a maximum.
+  /// Every way in which an average may be divided, each function once and the right one not at all; once for a maximum.
   template <class F>
   void for_each_divisor(PoolKind kind, F f) const {
     Variant v = right();
     v.kind = kind;
     if (kind == PoolKind::max) return f(v);
     std::vector<std::vector<float>> seen;
+    if (average()) seen.push_back(of_ones(right()));
     for (Edge zero : {Edge::none, Edge::both, Edge::rows, Edge::columns}) {
       for (PoolCount count : kCounts) {
         v.count = count;
@@ -224,6 +228,9 @@ class Mistakes {
     const PoolGeometry& g = node_.geometry;
     std::set<std::pair<std::int64_t, std::int64_t>> tried{{g.stride_h, g.stride_w}};
     const auto stride = [&](std::int64_t h, std::int64_t w) {
+      // The stride of an axis with one window changes nothing.
+      if (node_.out[2] == 1) h = g.stride_h;
+      if (node_.out[3] == 1) w = g.stride_w;
       if (!tried.insert({h, w}).second) return;
       Variant v = right();
       v.geometry.stride_h = h;
@@ -303,7 +310,7 @@ class Mistakes {
 
   void add(Hypothesis texts, const Variant& v) {
     texts.file = kMnnFile;
-    texts.bound = v.kind == PoolKind::average ? "PoolAvg2d" : "exact";
+    if (v.kind != node_.kind) texts.bound = average() ? "exact" : whole_plane() ? "GlobalAveragePool" : "PoolAvg2d";
     texts.compute = [v, overhang = overhang_, out = node_.out](const RunContext& run) -> Result<StageResult> {
       StageResult result{.value = computed(*run.inputs[0], v, overhang, out, false)};
       if (run.want_magnitude) result.magnitude = computed(*run.inputs[0], v, overhang, out, true);
