@@ -38,6 +38,16 @@ std::vector<std::int64_t> sample_elements(std::span<const float> device, std::sp
   return elements;
 }
 
+/// The bound as a line in |y| alone. The magnitude of a sum is not known here; sums of a trained network rarely exceed
+/// the largest result by more than this factor.
+ErrorLine line_of(const Bound& bound, std::span<const float> reference) {
+  constexpr double kMagnitudePerResult = 4;
+  double max = 0;
+  for (float v : reference) max = std::max(max, std::isfinite(v) ? std::fabs(static_cast<double>(v)) : 0);
+  return {.relative = bound.y * kHalfUnitRoundoff,
+          .absolute = bound.absolute + (bound.max_y + kMagnitudePerResult * bound.magnitude) * kHalfUnitRoundoff * max};
+}
+
 /// Largest error over the sample in units of the bound; nullopt when the hypothesis has no evaluator or its bound needs
 /// the whole tensor.
 std::optional<double> sampled_ratio(const Hypothesis& hypothesis, const Bound& bound, const RunContext& context,
@@ -110,7 +120,9 @@ std::vector<Attempt> try_hypotheses(const Stage& stage, const Evidence& evidence
   std::vector<Attempt> attempts;
   if (!stage.hypotheses) return attempts;
   const std::vector<std::int64_t> sample = sample_elements(evidence.device.f32(), evidence.reference.f32());
-  for (Hypothesis& hypothesis : stage.hypotheses(evidence)) {
+  Evidence with_line = evidence;
+  with_line.line = line_of(own, evidence.reference.f32());
+  for (Hypothesis& hypothesis : stage.hypotheses(with_line)) {
     if (hypothesis.free_parameters > 0 && hypothesis.free_parameters * kEquationsPerParameter > evidence.device.size())
       continue;
     const Bound bound = hypothesis.bound.empty() ? own : bounds.of(hypothesis.bound);

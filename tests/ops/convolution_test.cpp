@@ -1,90 +1,10 @@
 // Convolution, ConvolutionDepthwise, Deconvolution against seven nested loops.
-#include "oracle.h"
+#include "ops/convolution_model.h"
 
 namespace qnndbg::test {
 namespace {
 
-enum class Pad { listed, symmetric, same, valid };
-enum class Fused { none, relu, relu6 };
-
-struct Axis {
-  int in = 1, kernel = 1, stride = 1, dilation = 1, before = 0, after = 0, extra = 0;
-  int reach() const { return dilation * (kernel - 1) + 1; }
-};
-
-struct Conv {
-  int batch = 1, group = 1, in_per_group = 1, out_per_group = 1;
-  Axis h = {}, w = {};
-  Pad pad = Pad::listed;
-  Fused fused = Fused::none;
-  bool bias = true;
-  std::vector<float> weight = {}, bias_values = {};
-
-  int in_channels() const { return group * in_per_group; }
-  int out_channels() const { return group * out_per_group; }
-  Dims in_dims() const { return {batch, in_channels(), h.in, w.in}; }
-};
-
-Table write(Builder& builder, const Conv& c) {
-  const auto pads = c.pad == Pad::listed
-                        ? builder.CreateVector(std::vector<int>{c.h.before, c.w.before, c.h.after, c.w.after})
-                        : flatbuffers::Offset<flatbuffers::Vector<int>>();
-  const auto out_pads = builder.CreateVector(std::vector<int>{c.h.extra, c.w.extra});
-  wire::Convolution2DCommonBuilder common(builder);
-  common.add_kernelX(c.w.kernel);
-  common.add_kernelY(c.h.kernel);
-  common.add_strideX(c.w.stride);
-  common.add_strideY(c.h.stride);
-  common.add_dilateX(c.w.dilation);
-  common.add_dilateY(c.h.dilation);
-  common.add_group(c.group);
-  common.add_inputCount(c.in_channels());
-  common.add_outputCount(c.out_channels());
-  common.add_relu(c.fused == Fused::relu);
-  common.add_relu6(c.fused == Fused::relu6);
-  common.add_padMode(c.pad == Pad::same    ? wire::ConvPad_SAME
-                     : c.pad == Pad::valid ? wire::ConvPad_VALID
-                                           : wire::ConvPad_CAFFE);
-  if (c.pad == Pad::listed) common.add_pads(pads);
-  if (c.pad == Pad::symmetric) {
-    common.add_padX(c.w.before);
-    common.add_padY(c.h.before);
-  }
-  if (c.h.extra + c.w.extra > 0) common.add_outPads(out_pads);
-  const auto common_table = common.Finish();
-  const auto weight = builder.CreateVector(c.weight);
-  const auto bias = builder.CreateVector(c.bias_values);
-  wire::Convolution2DBuilder main(builder);
-  main.add_common(common_table);
-  main.add_weight(weight);
-  if (c.bias) main.add_bias(bias);
-  return main.Finish().Union();
-}
-
-OneOp model_of(int kind, const Conv& c) {
-  return OneOp(kind, 1, wire::OpParameter_Convolution2D, [&c](Builder& b) { return write(b, c); });
-}
-
-Axis random_axis(Rng& rng, Pad pad) {
-  Axis a{.in = pick(rng, 1, 9), .kernel = pick(rng, 1, 4), .stride = pick(rng, 1, 3), .dilation = pick(rng, 1, 2)};
-  if (pad == Pad::listed) a.before = pick(rng, 0, 2), a.after = pick(rng, 0, 2);
-  if (pad == Pad::symmetric) a.before = a.after = pick(rng, 0, 2);
-  a.in = std::max(a.in, a.reach() - a.before - a.after);
-  return a;
-}
-
-Conv random_conv(Rng& rng, bool depthwise) {
-  Conv c{.batch = pick(rng, 1, 2), .group = depthwise ? pick(rng, 1, 5) : pick(rng, 1, 3)};
-  if (!depthwise) c.in_per_group = pick(rng, 1, 4), c.out_per_group = pick(rng, 1, 4);
-  c.pad = static_cast<Pad>(pick(rng, 0, 3));
-  c.fused = static_cast<Fused>(pick(rng, 0, 2));
-  c.bias = coin(rng);
-  c.h = random_axis(rng, c.pad);
-  c.w = random_axis(rng, c.pad);
-  c.weight = random_floats(rng, c.out_channels() * c.in_per_group * c.h.kernel * c.w.kernel);
-  c.bias_values = random_floats(rng, c.out_channels());
-  return c;
-}
+using namespace convolution;
 
 double activate(Fused fused, double y) {
   if (fused == Fused::none) return y;
@@ -167,9 +87,7 @@ Conv random_deconvolution(Rng& rng) {
 }
 
 /// Scatters: every input element times the kernel is added around its place in the output.
-void expect_deconvolution(const Tensor& y, const Conv& c, const Tensor& x) {
-  const Window h = deconvolution_window(c.h, c.pad);
-  const Window w = deconvolution_window(c.w, c.pad);
+void expect_deconvolution(const Tensor& y, const Conv& c, const Tensor& x, const Window& h, const Window& w) {
   const Dims out{c.batch, c.out_channels(), h.out, w.out};
   const auto offset = [&](const Dims& o) { return u(((o[0] * out[1] + o[1]) * out[2] + o[2]) * out[3] + o[3]); };
   std::vector<double> sum(u(element_count(out)));
@@ -193,6 +111,10 @@ void expect_deconvolution(const Tensor& y, const Conv& c, const Tensor& x) {
                 [&](const Dims& o) { return Exact{activate(c.fused, sum[offset(o)]), 1e-5 * absolute[offset(o)]}; });
 }
 
+void expect_deconvolution(const Tensor& y, const Conv& c, const Tensor& x) {
+  expect_deconvolution(y, c, x, deconvolution_window(c.h, c.pad), deconvolution_window(c.w, c.pad));
+}
+
 TEST(Deconvolution, MatchesTheDefinition) {
   Rng rng(3);
   for (int n = 0; n < 60; ++n) {
@@ -201,6 +123,67 @@ TEST(Deconvolution, MatchesTheDefinition) {
     expect_deconvolution(model_of(wire::Kind_Deconvolution, c).output({&x}), c, x);
     if (HasFatalFailure()) FAIL() << "case " << n;
   }
+}
+
+/// A deconvolution whose second operand is a constant of the model: the shape of its output.
+ModelBytes shaped_deconvolution(const Conv& c, const std::vector<int>& shape) {
+  const std::vector<int> dims{static_cast<int>(shape.size())};
+  NetSpec net{.tensors = {"x", "shape", "y"}};
+  net.ops.push_back(input_op("x", 0, {1}));
+  net.ops.push_back({wire::Kind_Const, "shape", {}, {1}, wire::OpParameter_Blob, [=](Builder& b) {
+                       return wire::CreateBlobDirect(b, &dims, wire::Layout_NCHW, wire::DType_DT_INT32, nullptr,
+                                                     nullptr, &shape)
+                           .Union();
+                     }});
+  net.ops.push_back({wire::Kind_Deconvolution, "y", {0, 1}, {2}, wire::OpParameter_Convolution2D, [&c](Builder& b) {
+                       return write(b, c);
+                     }});
+  return build(net);
+}
+
+TEST(Deconvolution, OutputShapeOfTheModel) {
+  Rng rng(4);
+  for (int n = 0; n < 40; ++n) {
+    Conv c = random_deconvolution(rng);
+    c.output_shape = true;
+    Window h = deconvolution_window(c.h, c.pad);
+    Window w = deconvolution_window(c.w, c.pad);
+    h.out += pick(rng, 0, 2);
+    w.out += pick(rng, 0, 2);
+    if (c.pad == Pad::same) {
+      h.begin = ((c.h.in - 1) * c.h.stride + c.h.kernel - h.out) / 2;
+      w.begin = ((c.w.in - 1) * c.w.stride + c.w.kernel - w.out) / 2;
+    }
+    const Tensor x = random_tensor(rng, c.in_dims());
+    // Rows and columns stand where NHWC has them.
+    const std::vector<int> shape{c.batch, static_cast<int>(h.out), static_cast<int>(w.out), c.out_channels()};
+    const ModelBytes bytes = shaped_deconvolution(c, shape);
+    auto model = Model::parse(bytes.bytes(), "shaped.mnn");
+    ASSERT_TRUE(model) << model.error().message;
+    auto op = make_op(*model, model->graph().ops.back());
+    ASSERT_TRUE(op) << op.error().message;
+    EXPECT_TRUE((*op)->is_parameter(1));
+    const Tensor given = Tensor::of({shape.begin(), shape.end()});
+    const std::vector<const Tensor*> inputs{&x, &given};
+    auto y = run_reference(**op, OneOp::operands(inputs), inputs, std::nullopt);
+    ASSERT_TRUE(y) << y.error().message;
+    expect_deconvolution(y->front(), c, x, h, w);
+    if (HasFailure()) FAIL() << "case " << n;
+  }
+}
+
+TEST(Deconvolution, AbsurdOutputShapesAreRefused) {
+  constexpr int kLow = std::numeric_limits<int>::min();
+  Conv c{.output_shape = true, .weight = {1}, .bias_values = {0}};
+  for (const std::vector<int>& shape :
+       std::vector<std::vector<int>>{{1, 2}, {1, 0, 2, 1}, {1, 2, -1, 1}, {1, kLow, 2, 1}}) {
+    const ModelBytes bytes = shaped_deconvolution(c, shape);
+    auto model = Model::parse(bytes.bytes(), "shaped.mnn");
+    ASSERT_TRUE(model) << model.error().message;
+    EXPECT_FALSE(make_op(*model, model->graph().ops.back())) << ::testing::PrintToString(shape);
+  }
+  const Tensor x = floats({1, 1, 1, 1}, {1});
+  model_of(wire::Kind_Deconvolution, c).expect_error({&x}, "no shape");
 }
 
 TEST(ConvolutionStages, ExactElementsAndMagnitudeFitTheValue) {

@@ -102,21 +102,22 @@ std::vector<Hypothesis> clip_mistakes(const Evidence& evidence, float low, float
   const std::span<const float> device = evidence.device.f32();
   if (device.empty()) return list;
   const auto [min, max] = std::minmax_element(device.begin(), device.end());
+  const auto text = [](float limit) { return std::isinf(limit) ? std::string("none") : fmt::format("{:g}", limit); };
   const auto consider = [&](float l, float h, int moved) {
     if (!(l < h)) return;
-    list.push_back(
-        {.cause = "clip_range_wrong",
-         .parameter = moved == 2 ? "min_value and max_value"
-                      : l == low ? "max_value"
-                                 : "min_value",
-         .used = moved == 2 ? fmt::format("{:g} and {:g}", l, h) : fmt::format("{:g}", l == low ? h : l),
-         .meant = moved == 2 ? fmt::format("{:g} and {:g}", low, high) : fmt::format("{:g}", l == low ? high : low),
-         .file = file,
-         .free_parameters = moved,
-         .compute = [l, h](const RunContext& run) -> Result<StageResult> {
-           return StageResult{.value =
-                                  map_elements(*run.inputs[0], [=](float v) { return std::min(std::max(v, l), h); })};
-         }});
+    const auto both = [&](float first, float second) { return fmt::format("{} and {}", text(first), text(second)); };
+    list.push_back({.cause = "clip_range_wrong",
+                    .parameter = moved == 2 ? "min_value and max_value"
+                                 : l == low ? "max_value"
+                                            : "min_value",
+                    .used = moved == 2 ? both(l, h) : text(l == low ? h : l),
+                    .meant = moved == 2 ? both(low, high) : text(l == low ? high : low),
+                    .file = file,
+                    .free_parameters = moved,
+                    .compute = [l, h](const RunContext& run) -> Result<StageResult> {
+                      return StageResult{
+                          .value = map_elements(*run.inputs[0], [=](float v) { return std::min(std::max(v, l), h); })};
+                    }});
   };
   if (*max != high) consider(low, *max, 1);
   if (*min != low) consider(*min, high, 1);
