@@ -1,10 +1,7 @@
 // MatMul and BatchMatMul: batched matrix product with NumPy broadcasting of the batch axes, optional transposes and
 // bias.
-#include <cmath>
-
 #include "graph/mnn_wire.h"
 #include "ops/registry.h"
-#include "ops/support/elementwise.h"
 #include "ops/support/host_values.h"
 #include "ops/support/mat_mul_kernel.h"
 
@@ -22,7 +19,8 @@ class MatMul final : public Op {
     if (!b) return fail(b.error());
     auto shapes = mat_mul_shapes(a->dims, b->dims, transpose_a_, transpose_b_);
     if (!shapes) return fail(shapes.error());
-    if (has_operand(inputs, 2) && element_count(inputs[2].spec.dims) != shapes->n) {
+    if (has_operand(inputs, 2) &&
+        (element_count(inputs[2].spec.dims) != shapes->n || inputs[2].spec.type != DType::f32)) {
       return fail("a bias of {} for {} columns", to_string(inputs[2].spec.dims), shapes->n);
     }
     auto count = check_dims(shapes->result);
@@ -38,10 +36,8 @@ class MatMul final : public Op {
     stage.exact = [this](const RunContext& run) -> Result<std::function<double(std::int64_t)>> {
       auto shapes = mat_mul_shapes(run.inputs[0]->dims(), run.inputs[1]->dims(), transpose_a_, transpose_b_);
       if (!shapes) return fail(shapes.error());
-      return [s = *shapes, a = run.inputs[0], b = run.inputs[1],
-              bias = run.inputs.size() > 2 ? run.inputs[2] : nullptr](std::int64_t index) {
-        const double sum = mat_mul_element(s, *a, *b, index);
-        return bias == nullptr ? sum : sum + bias->f32()[static_cast<std::size_t>(index % s.n)];
+      return [s = *shapes, a = run.inputs[0], b = run.inputs[1], bias = bias_of(run)](std::int64_t index) {
+        return mat_mul_element(s, *a, *b, bias, index);
       };
     };
     return std::vector<Stage>{std::move(stage)};
@@ -54,22 +50,11 @@ class MatMul final : public Op {
     if (a.type() != DType::f32 || b.type() != DType::f32) return fail("integer matrix products are not implemented");
     auto shapes = mat_mul_shapes(a.dims(), b.dims(), transpose_a_, transpose_b_);
     if (!shapes) return fail(shapes.error());
-    auto value = mat_mul(*shapes, a, b);
-    if (!value) return fail(value.error());
-    StageResult result{.value = std::move(*value)};
-    if (run.inputs.size() > 2) add_bias(result.value, run.inputs[2]->f32());
-    if (run.want_magnitude) {
-      const auto magnitude_of = [](float v) { return std::fabs(v); };
-      auto magnitude = mat_mul(*shapes, map_elements(a, magnitude_of), map_elements(b, magnitude_of));
-      if (!magnitude) return fail(magnitude.error());
-      result.magnitude = std::move(*magnitude);
-      if (run.inputs.size() > 2) add_bias(result.magnitude, map_elements(*run.inputs[2], magnitude_of).f32());
-    }
-    return result;
+    return mat_mul(*shapes, a, b, bias_of(run), run.want_magnitude);
   }
 
-  static void add_bias(Tensor& y, std::span<const float> bias) {
-    for (std::size_t i = 0; i < y.f32().size(); ++i) y.f32()[i] += bias[i % bias.size()];
+  static std::span<const float> bias_of(const RunContext& run) {
+    return run.inputs.size() > 2 ? run.inputs[2]->f32() : std::span<const float>();
   }
 
   bool transpose_a_;
