@@ -5,7 +5,7 @@
 #include "ops/registry.h"
 #include "ops/support/data_movement.h"
 #include "ops/support/host_values.h"
-#include "ops/support/pooling_kernel.h"
+#include "ops/support/pooling_mistakes.h"
 
 namespace qnndbg {
 namespace {
@@ -37,6 +37,12 @@ class GlobalPooling final : public Op {
                                   pool(row, kind, PoolCount::inside, {.kernel_w = pixels}, {out[0], out[1], 1, 1})};
            result.value.reshape(out);
            return result;
+         },
+         .hypotheses = [kind = kind_, in = context.inputs[0].spec.dims,
+                        out = context.outputs[0].spec.dims](const Evidence& evidence) -> std::vector<Hypothesis> {
+           if (in.size() != 4) return {};
+           return pooling_mistakes(evidence,
+                                   {.kind = kind, .geometry = {.kernel_h = in[2], .kernel_w = in[3]}, .out = out});
          }}};
   }
 

@@ -1,14 +1,22 @@
 // Reduction: sum, mean, max, min, product over axes; any and all of integers.
 #include <algorithm>
+#include <cmath>
+#include <iterator>
 #include <limits>
 
 #include "graph/mnn_wire.h"
 #include "ops/registry.h"
 #include "ops/support/axis_swap.h"
 #include "ops/support/host_values.h"
+#include "ops/support/operand_source.h"
+#include "tensor/layout.h"
 
 namespace qnndbg {
 namespace {
+
+constexpr const char* kMnnFile = "source/backend/qnn/execution/QNNReduce.cpp";
+// Every set of axes is tried up to this rank, the largest that QNN's tensors of images and sequences have.
+constexpr int kLargestRank = 6;
 
 /// QNN's node; empty where the backend has none.
 Result<const char*> qnn_type_of(wire::Red operation) {
@@ -89,6 +97,149 @@ void reduce(std::span<const Element> x, Dims dims, const std::vector<int>& axes,
   std::transform(values.begin(), values.end(), y.begin(), [](T v) { return static_cast<Element>(v); });
 }
 
+const char* bound_of(wire::Red operation) {
+  if (operation == wire::Red_MAXIMUM || operation == wire::Red_MINIMUM || is_logical(operation)) return "exact";
+  return qnn_type_of(operation).value_or("unmeasured");
+}
+
+/// The reduction over `axes` (sorted), its elements stored under `out`.
+Result<StageResult> reduce(const Tensor& x, const std::vector<int>& axes, wire::Red operation, const Dims& out) {
+  std::int64_t kept = x.size();
+  for (int axis : axes) kept /= std::max<std::int64_t>(1, x.dims()[static_cast<std::size_t>(axis)]);
+  StageResult result{.value = Tensor(x.type(), out)};
+  if (kept != result.value.size()) return fail("{} elements do not make {}", kept, to_string(out));
+  if (x.type() == DType::f32) {
+    reduce<double, float>(x.f32(), x.dims(), axes, operation, result.value.f32());
+  } else {
+    reduce<std::int32_t, std::int32_t>(x.i32(), x.dims(), axes, operation, result.value.i32());
+  }
+  return result;
+}
+
+/// One element of the reduction of an f32 tensor: offsets of the kept axes, and of all that is reduced into it.
+ElementValue reduced_element(const Tensor& x, const std::vector<int>& axes, wire::Red operation) {
+  const Dims strides = strides_of(x.dims());
+  std::vector<std::int64_t> inside{0};
+  Dims kept_extents;
+  Dims kept_strides;
+  for (std::size_t k = 0; k < x.dims().size(); ++k) {
+    if (std::find(axes.begin(), axes.end(), static_cast<int>(k)) == axes.end()) {
+      kept_extents.push_back(x.dims()[k]);
+      kept_strides.push_back(strides[k]);
+      continue;
+    }
+    std::vector<std::int64_t> wider;
+    for (std::int64_t base : inside) {
+      for (std::int64_t i = 0; i < x.dims()[k]; ++i) wider.push_back(base + i * strides[k]);
+    }
+    inside = std::move(wider);
+  }
+  return [&x, operation, inside = std::move(inside), kept_extents, kept_strides](std::int64_t element) {
+    std::int64_t base = 0;
+    for (std::size_t k = kept_extents.size(); k-- > 0;) {
+      base += element % kept_extents[k] * kept_strides[k];
+      element /= kept_extents[k];
+    }
+    double value = neutral<double>(operation);
+    for (std::int64_t offset : inside)
+      value = combine<double>(operation, value, x.f32()[static_cast<std::size_t>(base + offset)]);
+    return operation == wire::Red_MEAN ? value / static_cast<double>(inside.size()) : value;
+  };
+}
+
+/// One reduction as a stage performs it.
+struct Node {
+  wire::Red operation = wire::Red_SUM;
+  std::vector<int> axes = {};  // sorted
+  Dims out = {};
+  Layout in_layout = Layout::logical;
+  Layout out_layout = Layout::logical;
+};
+
+Hypothesis mistake(std::string_view cause, std::string used, std::string meant, const Node& wrong) {
+  return {.cause = std::string(cause),
+          .parameter = cause == "reduce_op_wrong" ? "node type" : "axes",
+          .used = std::move(used),
+          .meant = std::move(meant),
+          .file = kMnnFile,
+          .bound = bound_of(wrong.operation),
+          .compute =
+              [wrong](const RunContext& run) { return reduce(*run.inputs[0], wrong.axes, wrong.operation, wrong.out); },
+          .exact = [wrong](const RunContext& run) -> Result<ElementValue> {
+            return reduced_element(*run.inputs[0], wrong.axes, wrong.operation);
+          }};
+}
+
+std::string listed(const std::vector<int>& axes) { return fmt::format("{{{}}}", fmt::join(axes, ", ")); }
+
+/// Axes of extent 1 reduce nothing.
+std::vector<int> effective(const std::vector<int>& axes, const Dims& in) {
+  std::vector<int> longer;
+  std::copy_if(axes.begin(), axes.end(), std::back_inserter(longer),
+               [&](int axis) { return in[static_cast<std::size_t>(axis)] != 1; });
+  return longer;
+}
+
+std::int64_t count_kept(const std::vector<int>& axes, const Dims& in) {
+  std::int64_t count = element_count(in);
+  for (int axis : axes) count /= in[static_cast<std::size_t>(axis)];
+  return count;
+}
+
+/// The same number of elements from other axes.
+void add_other_axes(std::vector<Hypothesis>& list, const Node& meant, const Dims& in) {
+  const int rank = static_cast<int>(in.size());
+  if (rank > kLargestRank) return;
+  const std::vector<int> right = effective(meant.axes, in);
+  for (unsigned set = 1; set < 1U << rank; ++set) {
+    std::vector<int> axes;
+    for (int axis = 0; axis < rank; ++axis) {
+      if ((set >> axis & 1U) != 0) axes.push_back(axis);
+    }
+    if (effective(axes, in) != axes || axes == right || count_kept(axes, in) != element_count(meant.out)) continue;
+    Node other = meant;
+    other.axes = axes;
+    list.push_back(mistake("reduce_axis_wrong", listed(axes), listed(meant.axes), other));
+  }
+}
+
+/// The model's axis numbers applied to channel-last memory.
+void add_device_axes(std::vector<Hypothesis>& list, const Node& meant, const Dims& in) {
+  if (meant.in_layout != Layout::channel_last || in.size() < 3) return;
+  const Dims stored = to_device_dims(in, meant.in_layout);
+  if (count_kept(meant.axes, stored) != element_count(meant.out)) return;
+  Hypothesis h = mistake("reduce_axis_wrong", fmt::format("{} of the channel-last tensor", listed(meant.axes)),
+                         fmt::format("{} in the model's order", listed(meant.axes)), meant);
+  h.exact = {};
+  h.compute = [meant, stored](const RunContext& run) -> Result<StageResult> {
+    const Tensor& x = *run.inputs[0];
+    Tensor device = Tensor::f32(stored);
+    to_device_order(x.f32(), x.dims(), meant.in_layout, device.f32());
+    auto reduced = reduce(device, meant.axes, meant.operation, meant.out);
+    if (!reduced) return reduced;
+    StageResult result{.value = Tensor::f32(meant.out)};
+    to_logical_order(reduced->value.f32(), meant.out, meant.out_layout, result.value.f32());
+    return result;
+  };
+  list.push_back(std::move(h));
+}
+
+std::vector<Hypothesis> mistakes(const Evidence& evidence, const Node& meant) {
+  const Tensor& x = *evidence.context.inputs[0];
+  if (x.type() != DType::f32 || x.empty() || evidence.device.size() != element_count(meant.out)) return {};
+  std::vector<Hypothesis> list;
+  for (wire::Red other : {wire::Red_MEAN, wire::Red_SUM, wire::Red_MAXIMUM, wire::Red_MINIMUM, wire::Red_PROD}) {
+    if (other == meant.operation) continue;
+    Node wrong = meant;
+    wrong.operation = other;
+    list.push_back(mistake("reduce_op_wrong", *qnn_type_of(other), *qnn_type_of(meant.operation), wrong));
+  }
+  add_other_axes(list, meant, x.dims());
+  // Often that is one of the sets above, in the order in which the output is stored.
+  if (!any_fits_sample(list, evidence)) add_device_axes(list, meant, x.dims());
+  return list;
+}
+
 class Reduction final : public Op {
  public:
   Reduction(wire::Red operation, const char* qnn_type, std::vector<std::int64_t> axes, bool keep_dims)
@@ -125,7 +276,7 @@ class Reduction final : public Op {
       Dims kept = in;
       std::swap(kept[static_cast<std::size_t>(rank) - 1], kept[static_cast<std::size_t>(rank) - 2]);
       kept[static_cast<std::size_t>(rank) - 2] = 1;
-      Stage main = main_stage({rank - 2}, kept);
+      Stage main = main_stage({.operation = operation_, .axes = {rank - 2}, .out = kept});
       main.name = "reduce_tout";
       main.node_suffix = "_reduce_t";
       main.inputs = {-1};
@@ -136,7 +287,11 @@ class Reduction final : public Op {
       stages.push_back(std::move(last));
       return stages;
     }
-    stages.push_back(main_stage(axes, out));
+    stages.push_back(main_stage({.operation = operation_,
+                                 .axes = axes,
+                                 .out = out,
+                                 .in_layout = context.inputs[0].layout,
+                                 .out_layout = context.outputs[0].layout}));
     return stages;
   }
 
@@ -158,21 +313,13 @@ class Reduction final : public Op {
     return axes;
   }
 
-  Stage main_stage(const std::vector<int>& axes, const Dims& out) const {
-    const bool exact = operation_ == wire::Red_MAXIMUM || operation_ == wire::Red_MINIMUM || is_logical(operation_);
+  Stage main_stage(Node node) const {
     return {.qnn_type = qnn_type_,
             .inputs = {0},
-            .bound = exact ? "exact" : qnn_type_,
-            .compute = [axes, out, operation = operation_](const RunContext& run) -> Result<StageResult> {
-              const Tensor& x = *run.inputs[0];
-              StageResult result{.value = Tensor(x.type(), out)};
-              if (x.type() == DType::f32) {
-                reduce<double, float>(x.f32(), x.dims(), axes, operation, result.value.f32());
-              } else {
-                reduce<std::int32_t, std::int32_t>(x.i32(), x.dims(), axes, operation, result.value.i32());
-              }
-              return result;
-            }};
+            .bound = bound_of(operation_),
+            .compute =
+                [node](const RunContext& run) { return reduce(*run.inputs[0], node.axes, node.operation, node.out); },
+            .hypotheses = [node](const Evidence& evidence) { return mistakes(evidence, node); }};
   }
 
   wire::Red operation_;

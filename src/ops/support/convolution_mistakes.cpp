@@ -21,6 +21,9 @@ constexpr std::size_t kAnywhere = 14;
 constexpr std::size_t kPerChannel = 12;
 // Work that a search may take, in multiplications; beyond it the search is left out.
 constexpr std::int64_t kSearchBudget = 200'000'000;
+// The same for a fit of all weights, and how many equations it wants for each.
+constexpr std::int64_t kFitBudget = 6'000'000'000;
+constexpr std::int64_t kRowsPerUnknown = 3;
 // Padding further out than this is not shifted by mistake.
 constexpr std::int64_t kMaxShiftedPadding = 15;
 
@@ -98,7 +101,7 @@ class Search {
   }
 
   std::vector<Hypothesis> run() {
-    if (c_.right.activation != nullptr) activation("activation_dropped", nullptr);
+    dropped_activation();
     bias();
     padding();
     stride();
@@ -119,8 +122,10 @@ class Search {
     return c_.right.activation == nullptr ? y : c_.right.activation->f(static_cast<float>(y));
   }
 
-  bool near(std::int64_t element, double y) const {
-    y = std::clamp(activated(y), -kHtpHalfMax, kHtpHalfMax);
+  bool near(std::int64_t element, double sum) const { return close(element, activated(sum)); }
+
+  bool close(std::int64_t element, double y) const {
+    y = std::clamp(y, -kHtpHalfMax, kHtpHalfMax);
     return std::fabs(device_[at(element)] - y) <= 1.05 * c_.evidence.line.at(y);
   }
 
@@ -232,6 +237,14 @@ class Search {
                                       : other->bound);
   }
 
+  void dropped_activation() {
+    if (c_.right.activation == nullptr) return;
+    const bool possible = std::all_of(sample_.begin(), sample_.end(), [&](std::int64_t e) {
+      return close(e, sum(e, [&](std::int64_t w) { return c_.right.weight[at(w)]; }));
+    });
+    if (possible) activation("activation_dropped", nullptr);
+  }
+
   /// Functions that the node has no business to apply.
   void other_activation() {
     for (const Activation& other : known_activations()) {
@@ -297,11 +310,8 @@ class Search {
   bool geometry_fits(const ConvGeometry& g) {
     ConvVariant variant = c_.right;
     variant.geometry = g;
-    return std::all_of(sample_.begin(), sample_.end(), [&](std::int64_t e) {
-      ConvVariant& v = variant;
-      const double y = convolution_value(c_.kind, v, x_, c_.out, e);
-      return std::fabs(device_[at(e)] - std::clamp(y, -kHtpHalfMax, kHtpHalfMax)) <= 1.05 * c_.evidence.line.at(y);
-    });
+    return std::all_of(sample_.begin(), sample_.end(),
+                       [&](std::int64_t e) { return close(e, convolution_value(c_.kind, variant, x_, c_.out, e)); });
   }
 
   void try_geometry(const char* cause, const char* parameter, const ConvGeometry& g, std::string used,
@@ -667,7 +677,7 @@ class Search {
     ConvVariant variant = c_.right;
     std::string used;
     for (std::int64_t o : wrong_channels_) {
-      const std::vector<std::int64_t> elements = channel_sample(o, 4 * kPerChannel);
+      const std::vector<std::int64_t> elements = channel_sample(o, 16 * kPerChannel);
       const auto found = single_weight(o, elements);
       if (!found) return false;
       variant.weight[at(found->first)] = found->second;
@@ -683,27 +693,29 @@ class Search {
                                                               const std::vector<std::int64_t>& elements) {
     const std::int64_t per_channel = static_cast<std::int64_t>(c_.right.weight.size()) / channels_;
     const std::int64_t first = first_weight_of_channel(o);
-    struct Fit {
-      double xe = 0;
-      double xx = 0;
-    };
-    std::vector<Fit> fit(at(per_channel));
-    std::vector<std::pair<std::int64_t, double>> errors;
+    // What each weight would have to change by, if it alone were wrong.
+    std::vector<Interval> change(at(per_channel));
     for (std::int64_t e : elements) {
       if (!shows_sum(e)) continue;
       const double difference = device_[at(e)] - sum(e, [&](std::int64_t w) { return c_.right.weight[at(w)]; });
-      errors.emplace_back(e, difference);
+      const double tolerance = c_.evidence.line.at(device_[at(e)]);
+      std::vector<bool> read(at(per_channel), false);
       for (const ConvTap& tap : taps(e)) {
-        Fit& f = fit[at(tap.weight - first)];
-        f.xe += difference * tap.x;
-        f.xx += static_cast<double>(tap.x) * tap.x;
+        if (tap.x == 0) continue;
+        const double a = (difference - tolerance) / tap.x;
+        const double b = (difference + tolerance) / tap.x;
+        change[at(tap.weight - first)].meet(std::min(a, b), std::max(a, b));
+        read[at(tap.weight - first)] = true;
+      }
+      if (std::fabs(difference) <= tolerance) continue;
+      for (std::size_t k = 0; k < read.size(); ++k) {
+        if (!read[k]) change[k].meet(1, -1);  // an element is wrong that does not read this weight
       }
     }
-    if (errors.size() < 4) return std::nullopt;
     for (std::int64_t k = 0; k < per_channel; ++k) {
-      const Fit& f = fit[at(k)];
-      if (!(f.xx > 0) || f.xe == 0) continue;
-      const float value = rounded(c_.right.weight[at(first + k)] + f.xe / f.xx, HalfRounding::nearest);
+      const Interval& by = change[at(k)];
+      if (by.empty() || by.equations < 4) continue;
+      const float value = rounded(c_.right.weight[at(first + k)] + (by.low + by.high) / 2, HalfRounding::nearest);
       const bool all = fits(elements, [&](std::int64_t w) { return w == first + k ? value : c_.right.weight[at(w)]; });
       if (all) return std::pair{first + k, value};
     }
@@ -712,68 +724,39 @@ class Search {
 
   /// The weights of every wrong channel by least squares; only when positions far outnumber unknowns.
   void fitted_weights() {
-    const std::int64_t per_channel = static_cast<std::int64_t>(c_.right.weight.size()) / channels_;
-    constexpr std::int64_t kMaxUnknowns = 640;
-    constexpr std::int64_t kRowsPerUnknown = 3;
-    if (per_channel > kMaxUnknowns || c_.out[0] * plane_ < kRowsPerUnknown * per_channel) return;
+    const std::int64_t unknowns = static_cast<std::int64_t>(c_.right.weight.size()) / channels_;
+    const auto wrong = static_cast<std::int64_t>(wrong_channels_.size());
+    const std::int64_t rows = kRowsPerUnknown * unknowns;
+    if (c_.out[0] * plane_ < rows || wrong * rows * unknowns * unknowns > kFitBudget) return;
     ConvVariant variant = c_.right;
-    const std::int64_t group = c_.right.geometry.group;
-    const std::int64_t channels_per_group = channels_ / group;
-    for (std::int64_t g = 0; g < group; ++g) {
-      std::vector<std::int64_t> channels;
-      for (std::int64_t o : wrong_channels_) {
-        if (o / channels_per_group == g) channels.push_back(o);
-      }
-      if (!channels.empty() && !fit_group(channels, per_channel, kRowsPerUnknown * per_channel, variant)) return;
+    for (std::int64_t o : wrong_channels_) {
+      if (!fit_channel(o, unknowns, rows, variant)) return;
     }
-    if (!fits(sample_, [&](std::int64_t w) { return variant.weight[at(w)]; })) return;
-    const auto free_parameters = static_cast<std::int64_t>(wrong_channels_.size()) * per_channel;
-    propose("weights_differ", "weights",
-            fmt::format("other weights on {} of {} channels", wrong_channels_.size(), channels_), "the model's weights",
-            std::move(variant), static_cast<int>(std::min<std::int64_t>(free_parameters, 1 << 30)));
+    propose("weights_differ", "weights", fmt::format("other weights on {} of {} channels", wrong, channels_),
+            "the model's weights", std::move(variant),
+            static_cast<int>(std::min<std::int64_t>(wrong * unknowns, 1 << 30)), "FittedWeights");
   }
 
-  /// Channels that read the same inputs share the matrix of the normal equations.
-  bool fit_group(const std::vector<std::int64_t>& channels, std::int64_t unknowns, std::int64_t rows,
-                 ConvVariant& variant) {
-    // With a fused activation the positions that show a sum differ from channel to channel: one system each.
-    if (c_.right.activation != nullptr && channels.size() > 8) return false;
-    std::vector<std::vector<std::int64_t>> systems;
-    if (c_.right.activation == nullptr) {
-      systems.push_back(channels);
-    } else {
-      for (std::int64_t o : channels) systems.push_back({o});
+  bool fit_channel(std::int64_t o, std::int64_t unknowns, std::int64_t rows, ConvVariant& variant) {
+    LeastSquares fit(unknowns, 1);
+    const std::int64_t positions = c_.out[0] * plane_;
+    const std::int64_t step = std::max<std::int64_t>(1, positions / (2 * rows));
+    const std::int64_t first = first_weight_of_channel(o);
+    std::vector<double> row(at(unknowns));
+    for (std::int64_t p = 0; p < positions; p += step) {
+      const std::int64_t element = (p / plane_ * channels_ + o) * plane_ + p % plane_;
+      if (!shows_sum(element)) continue;
+      // Large results were rounded more coarsely: an equation weighs what its rounding leaves of it.
+      const double weight = 1 / c_.evidence.line.at(device_[at(element)]);
+      std::fill(row.begin(), row.end(), 0.0);
+      for (const ConvTap& tap : taps(element)) row[at(tap.weight - first)] = weight * tap.x;
+      const double error = device_[at(element)] - sum(element, [&](std::int64_t w) { return c_.right.weight[at(w)]; });
+      const double weighted = weight * error;
+      fit.add(row, {&weighted, 1});
     }
-    for (const std::vector<std::int64_t>& members : systems) {
-      LeastSquares fit(unknowns, static_cast<std::int64_t>(members.size()));
-      const std::int64_t positions = c_.out[0] * plane_;
-      const std::int64_t step = std::max<std::int64_t>(1, positions / (2 * rows));
-      std::vector<double> row(at(unknowns));
-      std::vector<double> errors(members.size());
-      for (std::int64_t p = 0; p < positions; p += step) {
-        const auto element = [&](std::int64_t o) { return (p / plane_ * channels_ + o) * plane_ + p % plane_; };
-        if (!shows_sum(element(members[0]))) continue;
-        std::fill(row.begin(), row.end(), 0.0);
-        const std::int64_t first = first_weight_of_channel(members[0]);
-        for (const ConvTap& tap : taps(element(members[0]))) row[at(tap.weight - first)] = tap.x;
-        for (std::size_t m = 0; m < members.size(); ++m) {
-          const std::int64_t shift = first_weight_of_channel(members[m]);
-          double y = bias_[at(members[m])];
-          for (std::int64_t k = 0; k < unknowns; ++k) y += row[at(k)] * c_.right.weight[at(shift + k)];
-          errors[m] = device_[at(element(members[m]))] - y;
-        }
-        fit.add(row, errors);
-      }
-      if (fit.rows() < 2 * unknowns) return false;
-      const std::vector<double> change = fit.solve();
-      for (std::size_t m = 0; m < members.size(); ++m) {
-        const std::int64_t shift = first_weight_of_channel(members[m]);
-        for (std::int64_t k = 0; k < unknowns; ++k) {
-          float& w = variant.weight[at(shift + k)];
-          w = rounded(w + change[m * at(unknowns) + at(k)], HalfRounding::nearest);
-        }
-      }
-    }
+    if (fit.rows() < kRowsPerUnknown * unknowns) return false;
+    const std::vector<double> change = fit.solve();
+    for (std::int64_t k = 0; k < unknowns; ++k) variant.weight[at(first + k)] += static_cast<float>(change[at(k)]);
     return true;
   }
 

@@ -5,15 +5,15 @@
 
 namespace qnndbg {
 
-void softmax(std::span<const float> x, const AxisView& view, std::span<float> y) {
+void softmax(std::span<const float> x, const AxisView& view, std::span<float> y, float beta) {
   for (std::int64_t o = 0; o < view.outer; ++o) {
     for (std::int64_t i = 0; i < view.inner; ++i) {
       const auto at = [&](std::int64_t k) { return static_cast<std::size_t>((o * view.extent + k) * view.inner + i); };
       float max = -INFINITY;
-      for (std::int64_t k = 0; k < view.extent; ++k) max = std::max(max, x[at(k)]);
+      for (std::int64_t k = 0; k < view.extent; ++k) max = std::max(max, beta * x[at(k)]);
       double sum = 0;
       for (std::int64_t k = 0; k < view.extent; ++k) {
-        const float e = std::exp(x[at(k)] - max);
+        const float e = std::exp(beta * x[at(k)] - max);
         y[at(k)] = e;
         sum += e;
       }

@@ -7,7 +7,7 @@
 
 namespace qnndbg {
 
-/// y = exp(x - max) / sum along the axis of `view`; the sum in double. Both spans have the view's elements.
-void softmax(std::span<const float> x, const AxisView& view, std::span<float> y);
+/// y = exp(beta (x - max)) / sum along the axis of `view`; the sum in double. Both spans have the view's elements.
+void softmax(std::span<const float> x, const AxisView& view, std::span<float> y, float beta = 1);
 
 }  // namespace qnndbg
