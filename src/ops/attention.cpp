@@ -16,6 +16,8 @@ namespace qnndbg {
 namespace {
 
 constexpr const char* kMnnFile = "source/backend/qnn/execution/QNNAttention.cpp";
+// Shared key heads have stages of their own; no real network comes near this many.
+constexpr std::int64_t kMaxHeads = 1 << 12;
 
 struct Extents {
   std::int64_t batch = 0, queries = 0, heads = 0, depth = 0, keys = 0, key_heads = 0;
@@ -78,22 +80,14 @@ Stage product_stage(std::string name, std::string node_suffix, std::vector<int> 
     const Tensor& b = *run.inputs[1];
     auto shapes = mat_mul_shapes(a.dims(), b.dims(), false, transpose_b);
     if (!shapes) return fail(shapes.error());
-    auto value = mat_mul(*shapes, a, b);
-    if (!value) return fail(value.error());
-    StageResult result{.value = std::move(*value)};
-    if (run.want_magnitude) {
-      const auto magnitude_of = [](float v) { return std::fabs(v); };
-      auto magnitude = mat_mul(*shapes, map_elements(a, magnitude_of), map_elements(b, magnitude_of));
-      if (!magnitude) return fail(magnitude.error());
-      result.magnitude = std::move(*magnitude);
-    }
-    return result;
+    return mat_mul(*shapes, a, b, {}, run.want_magnitude);
   };
   stage.exact = [transpose_b](const RunContext& run) -> Result<ElementValue> {
     auto shapes = mat_mul_shapes(run.inputs[0]->dims(), run.inputs[1]->dims(), false, transpose_b);
     if (!shapes) return fail(shapes.error());
-    return
-        [s = *shapes, a = run.inputs[0], b = run.inputs[1]](std::int64_t i) { return mat_mul_element(s, *a, *b, i); };
+    return [s = *shapes, a = run.inputs[0], b = run.inputs[1]](std::int64_t i) {
+      return mat_mul_element(s, *a, *b, {}, i);
+    };
   };
   return stage;
 }
@@ -281,7 +275,7 @@ class Attention final : public Op {
     const Extents e{.batch = q[0], .queries = q[1], .heads = q[2], .depth = q[3], .keys = k[1], .key_heads = k[2]};
     if (k != dims[2] || k[0] != e.batch || k[3] != e.depth)
       return fail("queries {}, keys {} and values {} do not fit", to_string(q), to_string(k), to_string(dims[2]));
-    if (e.key_heads == 0 || e.heads % e.key_heads != 0)
+    if (e.key_heads == 0 || e.heads % e.key_heads != 0 || e.heads > kMaxHeads)
       return fail("{} query heads do not share {} key heads", e.heads, e.key_heads);
     if (e.depth == 0 || e.keys == 0 || e.queries == 0) return fail("attention over nothing");
     if (has_operand(inputs, 4)) return fail("sink logits are not implemented (MNN's QNN backend refuses them too)");
@@ -289,7 +283,10 @@ class Attention final : public Op {
   }
 
   static Result<Mask> mask_of(std::span<const Operand> inputs, const Extents& e) {
-    if (!has_operand(inputs, 3)) return Mask::causal;
+    if (!has_operand(inputs, 3)) {
+      if (e.keys < e.queries) return fail("{} queries see {} keys and no mask says which", e.queries, e.keys);
+      return Mask::causal;
+    }
     const TensorSpec& mask = inputs[3].spec;
     if (mask.type != DType::f32) return fail("a mask of integers is not implemented");
     // A mask of another size covers the last keys alone, and a single value stands for the causal mask: MNN's CPU reads

@@ -1,13 +1,11 @@
 // InnerProduct (Caffe's fully connected layer): the axes from `axis` on are one row, times weights [outputs, inputs],
 // plus a bias. The result keeps the axes before it.
 #include <algorithm>
-#include <cmath>
 #include <memory>
 
 #include "graph/mnn_wire.h"
 #include "ops/registry.h"
 #include "ops/support/data_movement.h"
-#include "ops/support/elementwise.h"
 #include "ops/support/host_values.h"
 #include "ops/support/mat_mul_kernel.h"
 
@@ -43,13 +41,9 @@ class InnerProduct final : public Op {
       if (!rows) return fail(rows.error());
       auto shapes = mat_mul_shapes(rows->dims(), weight_.dims(), false, true);
       if (!shapes) return fail(shapes.error());
-      Tensor weight = weight_.clone();
-      std::vector<float> bias = bias_;
-      round_constants(run, weight, bias);
-      return [s = *shapes, x = std::make_shared<Tensor>(std::move(*rows)),
-              w = std::make_shared<Tensor>(std::move(weight)), b = std::move(bias)](std::int64_t index) {
-        const double sum = mat_mul_element(s, *x, *w, index);
-        return b.empty() ? sum : sum + b[static_cast<std::size_t>(index % s.n)];
+      auto held = std::make_shared<Constants>(constants_of(run));
+      return [s = *shapes, x = std::make_shared<Tensor>(std::move(*rows)), held](std::int64_t index) {
+        return mat_mul_element(s, *x, held->weight, held->bias, index);
       };
     };
     return std::vector<Stage>{std::move(stage)};
@@ -62,10 +56,19 @@ class InnerProduct final : public Op {
     return reshaped(x, {x.size() / columns, columns});
   }
 
-  static void round_constants(const RunContext& run, Tensor& weight, std::vector<float>& bias) {
-    if (!run.constants) return;
-    round_to_half(weight.f32(), *run.constants, run.half);
-    round_to_half(bias, *run.constants, run.half);
+  struct Constants {
+    Tensor weight;
+    std::vector<float> bias;
+  };
+
+  /// On the device's half grid, or in fp32 when `run.constants` is empty.
+  Constants constants_of(const RunContext& run) const {
+    Constants held{weight_.clone(), bias_};
+    if (run.constants) {
+      round_to_half(held.weight.f32(), *run.constants, run.half);
+      round_to_half(held.bias, *run.constants, run.half);
+    }
+    return held;
   }
 
   Result<StageResult> compute(const RunContext& run, const Dims& out) const {
@@ -73,30 +76,12 @@ class InnerProduct final : public Op {
     if (!rows) return fail(rows.error());
     auto shapes = mat_mul_shapes(rows->dims(), weight_.dims(), false, true);
     if (!shapes) return fail(shapes.error());
-    Tensor weight = weight_.clone();
-    std::vector<float> bias = bias_;
-    round_constants(run, weight, bias);
-    auto value = affine(*shapes, *rows, weight, bias, out);
-    if (!value) return fail(value.error());
-    StageResult result{.value = std::move(*value)};
-    if (run.want_magnitude) {
-      const auto magnitude_of = [](float v) { return std::fabs(v); };
-      std::transform(bias.begin(), bias.end(), bias.begin(), magnitude_of);
-      auto magnitude =
-          affine(*shapes, map_elements(*rows, magnitude_of), map_elements(weight, magnitude_of), bias, out);
-      if (!magnitude) return fail(magnitude.error());
-      result.magnitude = std::move(*magnitude);
-    }
+    const Constants held = constants_of(run);
+    auto result = mat_mul(*shapes, *rows, held.weight, held.bias, run.want_magnitude);
+    if (!result) return result;
+    result->value.reshape(out);
+    if (run.want_magnitude) result->magnitude.reshape(out);
     return result;
-  }
-
-  static Result<Tensor> affine(const MatMulShapes& shapes, const Tensor& x, const Tensor& weight,
-                               const std::vector<float>& bias, const Dims& out) {
-    auto y = mat_mul(shapes, x, weight);
-    if (!y) return y;
-    for (std::size_t i = 0; i < y->f32().size() && !bias.empty(); ++i) y->f32()[i] += bias[i % bias.size()];
-    y->reshape(out);
-    return y;
   }
 
   int axis_;

@@ -32,27 +32,15 @@ class Product {
     if (a.type() != DType::f32 || b.type() != DType::f32) return fail("integer matrix products are not implemented");
     auto s = shapes(a.dims(), b.dims());
     if (!s) return fail(s.error());
-    auto value = mat_mul(*s, a, b);
-    if (!value) return fail(value.error());
-    StageResult result{.value = std::move(*value)};
-    if (run.inputs.size() > 2) add_bias(result.value, run.inputs[2]->f32());
-    if (run.want_magnitude) {
-      const auto magnitude_of = [](float v) { return std::fabs(v); };
-      auto magnitude = mat_mul(*s, map_elements(a, magnitude_of), map_elements(b, magnitude_of));
-      if (!magnitude) return fail(magnitude.error());
-      result.magnitude = std::move(*magnitude);
-      if (run.inputs.size() > 2) add_bias(result.magnitude, map_elements(*run.inputs[2], magnitude_of).f32());
-    }
-    return result;
+    return mat_mul(*s, a, b, bias_of(run.inputs), run.want_magnitude);
   }
 
   /// One element in double; the tensors must outlive the evaluator.
-  Result<ElementValue> exact(std::vector<const Tensor*> inputs) const {
+  Result<ElementValue> exact(const std::vector<const Tensor*>& inputs) const {
     auto s = shapes(inputs[0]->dims(), inputs[1]->dims());
     if (!s) return fail(s.error());
-    return [held = std::move(*s), inputs = std::move(inputs)](std::int64_t index) {
-      const double sum = mat_mul_element(held, *inputs[0], *inputs[1], index);
-      return inputs.size() > 2 ? sum + inputs[2]->f32()[static_cast<std::size_t>(index % held.n)] : sum;
+    return [held = std::move(*s), a = inputs[0], b = inputs[1], bias = bias_of(inputs)](std::int64_t index) {
+      return mat_mul_element(held, *a, *b, bias, index);
     };
   }
 
@@ -60,8 +48,8 @@ class Product {
   bool transpose_b() const { return transpose_b_; }
 
  private:
-  static void add_bias(Tensor& y, std::span<const float> bias) {
-    for (std::size_t i = 0; i < y.f32().size(); ++i) y.f32()[i] += bias[i % bias.size()];
+  static std::span<const float> bias_of(std::span<const Tensor* const> inputs) {
+    return inputs.size() > 2 ? inputs[2]->f32() : std::span<const float>();
   }
 
   bool transpose_a_;
@@ -296,7 +284,8 @@ class MatMul final : public Op {
     if (!b) return fail(b.error());
     auto shapes = product_.shapes(a->dims, b->dims);
     if (!shapes) return fail(shapes.error());
-    if (has_operand(inputs, 2) && element_count(inputs[2].spec.dims) != shapes->n) {
+    if (has_operand(inputs, 2) &&
+        (element_count(inputs[2].spec.dims) != shapes->n || inputs[2].spec.type != DType::f32)) {
       return fail("a bias of {} for {} columns", to_string(inputs[2].spec.dims), shapes->n);
     }
     auto count = check_dims(shapes->result);

@@ -60,7 +60,7 @@ StageResult places_of(const Tensor& x, const Choice& c, const Dims& out, bool wa
   return result;
 }
 
-StageResult values_of(const Tensor& x, const Choice& c, const Dims& out) {
+StageResult values_of(const Tensor& x, const Choice& c, const Dims& out, bool /*want_magnitude*/) {
   const StageResult places = places_of(x, c, out, false);
   const AxisView view = view_axis(x.dims(), c.axis);
   StageResult result{.value = Tensor(x.type(), out)};
@@ -72,6 +72,32 @@ StageResult values_of(const Tensor& x, const Choice& c, const Dims& out) {
     }
   });
   return result;
+}
+
+/// `of`: what the stage returns of a choice, values or places.
+template <class F>
+std::vector<Hypothesis> mistakes(const Dims& in, const Choice& meant, F of) {
+  std::vector<Hypothesis> list;
+  const auto what_if = [&](std::string cause, std::string parameter, std::string used, std::string right, Choice c) {
+    Dims out = in;
+    out[static_cast<std::size_t>(c.axis)] = c.k;
+    list.push_back({.cause = std::move(cause),
+                    .parameter = std::move(parameter),
+                    .used = std::move(used),
+                    .meant = std::move(right),
+                    .file = "source/backend/qnn/execution/QNNTopKV2.cpp",
+                    .compute = [c, out, of](const RunContext& run) -> Result<StageResult> {
+                      return of(*run.inputs[0], c, out, run.want_magnitude);
+                    }});
+  };
+  for (int axis = 0; axis < static_cast<int>(in.size()); ++axis) {
+    if (axis == meant.axis || in[static_cast<std::size_t>(axis)] != in[static_cast<std::size_t>(meant.axis)]) continue;
+    what_if("argmax_axis_wrong", "axis", std::to_string(axis), std::to_string(meant.axis),
+            {axis, meant.k, meant.largest});
+  }
+  what_if("reduce_op_wrong", "largest", meant.largest ? "false" : "true", meant.largest ? "true" : "false",
+          {meant.axis, meant.k, !meant.largest});
+  return list;
 }
 
 class TopK final : public Op {
@@ -96,22 +122,19 @@ class TopK final : public Op {
     if (!choice) return fail(choice.error());
     const Dims& out = context.outputs[0].spec.dims;
     std::vector<Stage> stages;
-    stages.push_back({.output = 0,
-                      .qnn_type = "TopK",
-                      .inputs = {0},
-                      .bound = "exact",
-                      .compute = [c = *choice, out](const RunContext& run) -> Result<StageResult> {
-                        return values_of(*run.inputs[0], c, out);
-                      }});
-    if (context.outputs.size() > 1) {
-      stages.push_back({.output = 1,
+    const auto push = [&](int output, const char* bound, auto of) {
+      stages.push_back({.output = output,
                         .qnn_type = "TopK",
                         .inputs = {0},
-                        .bound = "Index",
-                        .compute = [c = *choice, out](const RunContext& run) -> Result<StageResult> {
-                          return places_of(*run.inputs[0], c, out, run.want_magnitude);
-                        }});
-    }
+                        .bound = bound,
+                        .compute = [c = *choice, out, of](const RunContext& run) -> Result<StageResult> {
+                          return of(*run.inputs[0], c, out, run.want_magnitude);
+                        },
+                        .hypotheses = [c = *choice, in = context.inputs[0].spec.dims,
+                                       of](const Evidence&) { return mistakes(in, c, of); }});
+    };
+    push(0, "exact", values_of);
+    if (context.outputs.size() > 1) push(1, "Index", places_of);
     return stages;
   }
 

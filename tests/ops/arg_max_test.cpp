@@ -135,6 +135,37 @@ TEST(TopKV2, PlacesOfEqualValuesHaveRoom) {
   expect_same(places->magnitude, floats({4}, {0, 2, 2, 5}));
 }
 
+TEST(TopKV2Mistakes, AxisAndDirectionAreNamed) {
+  Rng rng(215);
+  const Tensor x = half_tensor(rng, {6, 6});
+  const Tensor count = Tensor::of({2});
+  const Tensor first = Tensor::of({0});
+  const Tensor last = Tensor::of({1});
+  const auto model = [](bool largest) {
+    return OneOp(wire::Kind_TopKV2, 3, wire::OpParameter_TopKV2,
+                 [=](Builder& b) { return wire::CreateTopKV2(b, wire::DType_DT_FLOAT, false, largest).Union(); });
+  };
+  const std::vector<const Tensor*> inputs{&x, &count, &first};
+  for (std::size_t output : {0U, 1U}) {
+    const Stage stage = model(true).stages(inputs).at(output);
+    const std::vector<const Tensor*> from{&x};
+    auto bounds = Bounds::load("v75", 1);
+    ASSERT_TRUE(bounds) << bounds.error().message;
+    const auto cause = [&](const OneOp& used, const Tensor& axis) {
+      auto device = used.run({&x, &count, &axis});
+      if (!device) return device.error().message;
+      const Tensor seen = as_float(std::move((*device)[output]));
+      const RunContext context{.inputs = from};
+      const Evidence evidence{.context = context, .device = seen, .reference = seen};
+      const std::vector<Attempt> attempts = try_hypotheses(stage, evidence, bounds->of(stage.bound), *bounds);
+      return attempts.empty() || !attempts[0].decisive ? std::string("unexplained") : attempts[0].hypothesis.cause;
+    };
+    EXPECT_EQ(cause(model(true), last), "argmax_axis_wrong");
+    EXPECT_EQ(cause(model(false), first), "reduce_op_wrong");
+    EXPECT_EQ(cause(model(false), last), "unexplained");
+  }
+}
+
 TEST(TopKV2, NotANumberEndsTheSearchNevertheless) {
   const Tensor x = floats({4}, {NAN, 1, NAN, 2});
   const Tensor count = Tensor::of({4});

@@ -1,5 +1,5 @@
 // Attention against the sums written out, whole and stage by stage.
-#include "oracle.h"
+#include "ops/counterfactual.h"
 
 namespace qnndbg::test {
 namespace {
@@ -124,7 +124,7 @@ StageResult run_stage(const std::vector<Stage>& stages, const std::string& name,
     ADD_FAILURE() << "no stage " << name;
     return {};
   }
-  auto result = stage->compute({.inputs = from});
+  auto result = stage->compute({.inputs = from, .constants = HalfRounding::toward_zero});
   if (!result) {
     ADD_FAILURE() << result.error().message;
     return {};
@@ -145,6 +145,58 @@ TEST(AttentionStages, SharedKeyHeadsAreRepeatedInTheirPlace) {
   expect_moved(second, keys, {1, 1, 5, 3}, [](const Dims& o) { return Dims{o[0], 1, o[2], o[3]}; });
   const Tensor repeated = run_stage(stages, "RepeatedKey", {&first, &first, &second, &second}).value;
   expect_moved(repeated, keys, {1, 4, 5, 3}, [](const Dims& o) { return Dims{o[0], o[1] / 2, o[2], o[3]}; });
+}
+
+/// What the engine makes of `device` as the output of the stage of that name; "right" within the bound.
+std::string cause_at(const std::vector<Stage>& stages, const std::string& name, const std::vector<const Tensor*>& from,
+                     const Tensor& device) {
+  const auto stage = std::find_if(stages.begin(), stages.end(), [&](const Stage& s) { return s.name == name; });
+  auto bounds = Bounds::load("v75", 1);
+  if (stage == stages.end() || !bounds) {
+    ADD_FAILURE() << name;
+    return {};
+  }
+  const RunContext context{.inputs = from, .constants = HalfRounding::toward_zero};
+  auto reference = stage->compute(context);
+  if (!reference) {
+    ADD_FAILURE() << reference.error().message;
+    return {};
+  }
+  const Bound bound = bounds->of(stage->bound);
+  if (judge(device.f32(), reference->value.f32(), {}, bound, HalfKind::htp, {}).right()) return "right";
+  const Evidence evidence{.context = context, .device = device, .reference = reference->value};
+  for (const Attempt& attempt : try_hypotheses(*stage, evidence, bound, *bounds)) {
+    if (attempt.decisive) return attempt.hypothesis.cause;
+  }
+  return "unexplained";
+}
+
+TEST(AttentionMistakes, ScaleAndMaskAreNamed) {
+  Rng rng(295);
+  const Tensor q = half_tensor(rng, {1, 4, 2, 8});
+  const Case c{.q = q.clone(), .k = q.clone(), .v = q.clone(), .mask = {}, .parameters = {.scale = 0.7F}};
+  const std::vector<Stage> own = model_of(c.parameters, 3).stages(c.inputs(), stage_names(c));
+  const std::vector<Stage> plain = model_of({}, 3).stages(c.inputs(), stage_names(c));
+
+  const Tensor queries = half_tensor(rng, {1, 2, 4, 8});
+  EXPECT_EQ(cause_at(own, "ScaleQ", {&queries}, on_device(run_stage(own, "ScaleQ", {&queries}).value)), "right");
+  // One over the root of 8 as a half, by which the backend scales whatever the model says.
+  Tensor scaled = queries.clone();
+  for (float& v : scaled.f32()) v *= 0.353515625F;
+  scaled = on_device(std::move(scaled));
+  EXPECT_EQ(cause_at(own, "ScaleQ", {&queries}, scaled), "attention_scale_wrong");
+  EXPECT_EQ(cause_at(plain, "ScaleQ", {&queries}, scaled), "right");
+  EXPECT_EQ(cause_at(plain, "ScaleQ", {&queries}, queries), "unexplained");
+
+  const Tensor scores = half_tensor(rng, {1, 2, 4, 4});
+  EXPECT_EQ(cause_at(plain, "Softmax", {&scores}, on_device(run_stage(plain, "Softmax", {&scores}).value)), "right");
+  Tensor open = Tensor::f32(scores.dims());
+  for (const Dims& o : indices_of(scores.dims())) {
+    double sum = 0;
+    for (std::int64_t key = 0; key < 4; ++key) sum += std::exp(at(scores, {o[0], o[1], o[2], key}) - at(scores, o));
+    open.f32()[u(((o[0] * 2 + o[1]) * 4 + o[2]) * 4 + o[3])] = static_cast<float>(1 / sum);
+  }
+  EXPECT_EQ(cause_at(plain, "Softmax", {&scores}, on_device(std::move(open))), "attention_mask_dropped");
 }
 
 TEST(AttentionStages, PastKeysAreNotInTheDump) {
@@ -180,6 +232,11 @@ TEST(Attention, WhatIsNotComputedIsRefused) {
   const Tensor ints = random_integers(rng, {1, 2, 4, 3}, 0, 3);
   refused({&ints, &k, &k}, "integers");
   refused({&q, &k}, "no values");
+  const Tensor many = Tensor::f32({1, 1, 1 << 14, 1});
+  const Tensor half_of_them = Tensor::f32({1, 1, 1 << 13, 1});
+  refused({&many, &half_of_them, &half_of_them}, "heads beyond reason");
+  const Tensor one_key = random_tensor(rng, {1, 1, 2, 3});
+  refused({&q, &one_key, &one_key}, "a causal mask over fewer keys than queries");
   const Tensor wrong = random_tensor(rng, {2, 2});
   refused({&q, &k, &k, &wrong}, "a mask of the queries alone");
   const Tensor scalar = floats({}, {0});

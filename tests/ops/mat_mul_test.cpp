@@ -115,6 +115,8 @@ TEST(MatMul, ShapesThatDoNotFitAreRefused) {
   const Tensor b = random_tensor(rng, {3, 4});
   const Tensor bias = random_tensor(rng, {3});
   model.expect_error({&a, &b, &bias}, "bias of 3 for 4 columns");
+  const Tensor whole_numbers = random_integers(rng, {4}, 0, 3);
+  model.expect_error({&a, &b, &whole_numbers}, "a bias of integers");
   model.expect_error({&a}, "one operand");
   const Tensor i = random_integers(rng, {3, 4}, 0, 3);
   model.expect_error({&a, &i}, "integers");

@@ -2,8 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
-#include "tensor/tensor.h"
+#include "ops/op.h"
 
 namespace qnndbg {
 
@@ -19,10 +20,13 @@ struct MatMulShapes {
 /// NumPy's rules: the last two axes are the matrix, those before broadcast. An error names what does not fit.
 Result<MatMulShapes> mat_mul_shapes(const Dims& a, const Dims& b, bool transpose_a, bool transpose_b);
 
-/// The product of two f32 tensors with the element counts that the shapes were made for.
-Result<Tensor> mat_mul(const MatMulShapes& shapes, const Tensor& a, const Tensor& b);
+/// a b + bias, one value of `bias` per column or none, with M_i = sum |a||b| + |bias| if it is wanted. The tensors are
+/// f32 with the element counts that the shapes were made for.
+Result<StageResult> mat_mul(const MatMulShapes& shapes, const Tensor& a, const Tensor& b, std::span<const float> bias,
+                            bool want_magnitude);
 
 /// One element of the same, in double.
-double mat_mul_element(const MatMulShapes& shapes, const Tensor& a, const Tensor& b, std::int64_t element);
+double mat_mul_element(const MatMulShapes& shapes, const Tensor& a, const Tensor& b, std::span<const float> bias,
+                       std::int64_t element);
 
 }  // namespace qnndbg
