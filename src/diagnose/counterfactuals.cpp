@@ -133,12 +133,12 @@ std::vector<Attempt> try_hypotheses(const Stage& stage, const Evidence& evidence
   const std::vector<std::int64_t> sample = sample_elements(evidence.device.f32(), evidence.reference.f32());
   Evidence with_line = evidence;
   with_line.line = line_of(own, evidence.reference.f32());
+  with_line.clip = own.clip;
   for (Hypothesis& hypothesis : stage.hypotheses(with_line)) {
     if (hypothesis.free_parameters > 0 && hypothesis.free_parameters * kEquationsPerParameter > evidence.device.size())
       continue;
     // Steps of the output's scale are the measure of a fixed-point tensor, whatever made it.
-    const bool own_bound = hypothesis.bound.empty() || own.clip;
-    const Bound bound = own_bound ? own : bounds.of(hypothesis.bound);
+    const Bound bound = hypothesis.bound.empty() || own.clip ? own : bounds.of(hypothesis.bound);
     attempts.push_back(attempt(std::move(hypothesis), bound, evidence, sample));
   }
   rank(attempts);

@@ -136,7 +136,9 @@ Result<ConvVariant> conv_constants(const Model& model, int op, const RunContext&
   if (run.constants && run.fixed_point) {
     auto integers = integer_conv_constants(model, op);
     if (!integers) return fail(integers.error());
-    if (*integers) return std::move(**integers);
+    if (*integers)
+      return ConvVariant{
+          .weight = std::move((*integers)->weight), .bias = std::move((*integers)->bias), .geometry = {}};
   }
   auto weight = model.convolution_weight(op);
   if (!weight) return fail(weight.error());

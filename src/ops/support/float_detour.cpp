@@ -39,10 +39,9 @@ Stage moved(Stage stage) {
   stage.exact = in_float(std::move(stage.exact));
   if (!stage.hypotheses) return stage;
   stage.hypotheses = [inner = std::move(stage.hypotheses)](const Evidence& evidence) {
-    std::vector<Hypothesis> list = inner({.context = in_float(evidence.context),
-                                          .device = evidence.device,
-                                          .reference = evidence.reference,
-                                          .peers = evidence.peers});
+    Evidence in_half = evidence;
+    in_half.context = in_float(evidence.context);
+    std::vector<Hypothesis> list = inner(in_half);
     for (Hypothesis& hypothesis : list) {
       hypothesis.compute = in_float(std::move(hypothesis.compute));
       hypothesis.exact = in_float(std::move(hypothesis.exact));

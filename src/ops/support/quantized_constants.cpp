@@ -18,7 +18,7 @@ float truncated(float bias, double unit) {
 
 }  // namespace
 
-Result<std::optional<ConvVariant>> integer_conv_constants(const Model& model, int op) {
+Result<std::optional<IntegerConstants>> integer_conv_constants(const Model& model, int op) {
   const Graph& graph = model.graph();
   const OpNode& node = graph.ops[static_cast<std::size_t>(op)];
   const Encoding* input = node.inputs.empty() || node.inputs[0] < 0 ? nullptr : graph.meant_encoding(node.inputs[0]);
@@ -30,9 +30,8 @@ Result<std::optional<ConvVariant>> integer_conv_constants(const Model& model, in
   if (!weight) return fail(weight.error());
   auto bias = model.convolution_bias(op);
   if (!bias) return fail(bias.error());
-  ConvVariant out{.weight = {weight->values().begin(), weight->values().end()},
-                  .bias = {bias->values().begin(), bias->values().end()},
-                  .geometry = {}};
+  IntegerConstants out{{weight->values().begin(), weight->values().end()},
+                       {bias->values().begin(), bias->values().end()}};
   for (std::size_t c = 0; c < out.bias.size() && c < scales->size(); ++c)
     out.bias[c] = truncated(out.bias[c], input->scale * scales->values()[c]);
   return out;

@@ -5,13 +5,19 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
-#include "ops/support/convolution_family.h"
+#include "graph/model.h"
 
 namespace qnndbg {
 
+struct IntegerConstants {
+  std::vector<float> weight;  // in the model's order
+  std::vector<float> bias;    // empty if the model has none
+};
+
 /// The real values of these integers; nullopt when the weights are of a kind that MNN brings to float first, or when
 /// the model declares no usable encoding for the convolution's input.
-Result<std::optional<ConvVariant>> integer_conv_constants(const Model& model, int op);
+Result<std::optional<IntegerConstants>> integer_conv_constants(const Model& model, int op);
 
 }  // namespace qnndbg

@@ -14,7 +14,8 @@ constexpr double kAbsolute = 1e-3;
 
 }  // namespace
 
-Screen::Screen(const Evidence& evidence) : device_(evidence.device) {
+Screen::Screen(const Evidence& evidence)
+    : device_(evidence.device), clip_(evidence.clip), steps_(evidence.clip ? 2 * evidence.line.absolute : 0) {
   const std::span<const float> device = evidence.device.f32();
   const std::span<const float> reference = evidence.reference.f32();
   const std::size_t n = std::min(device.size(), reference.size());
@@ -37,8 +38,9 @@ Screen::Screen(const Evidence& evidence) : device_(evidence.device) {
 bool Screen::may_fit(const std::function<Estimate(std::int64_t)>& estimate) const {
   return std::all_of(elements_.begin(), elements_.end(), [&](std::int64_t i) {
     const Estimate expected = estimate(i);
-    const double error = std::fabs(device_.f32()[static_cast<std::size_t>(i)] - expected.value);
-    const double line = kRelative * std::max(std::fabs(expected.value), expected.magnitude) + kAbsolute;
+    const double value = clip_ ? std::clamp(expected.value, clip_->low, clip_->high) : expected.value;
+    const double error = std::fabs(device_.f32()[static_cast<std::size_t>(i)] - value);
+    const double line = kRelative * std::max(std::fabs(expected.value), expected.magnitude) + kAbsolute + steps_;
     return !(error > line);
   });
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "ops/op.h"
@@ -27,6 +28,8 @@ class Screen {
 
  private:
   const Tensor& device_;
+  std::optional<ValueRange> clip_;  // of a fixed-point output
+  double steps_ = 0;                // its steps are coarser than what a half leaves
   std::vector<std::int64_t> elements_;
 };
 
