@@ -28,7 +28,8 @@ bool is(const Operator& op) {
   return std::holds_alternative<T>(op.parameters);
 }
 
-// --- errors of table look-ups -----------------------------------------------------------------------------------------
+// --- errors of table look-ups
+// -----------------------------------------------------------------------------------------
 
 /// Largest error that was measured of a sound operator, as data/bounds.json has it.
 struct MeasuredError {
@@ -88,7 +89,8 @@ bool flushes(std::string_view bound) {
   return bound != "exact" && bound != "Cast" && bound != "ReluMinMax" && bound != "FoldedRelu";
 }
 
-// --- stages -------------------------------------------------------------------------------------------------------------
+// --- stages
+// -------------------------------------------------------------------------------------------------------------
 
 /// True when MNN's backend builds this node inside the operator.
 bool builds_stage(const Program& program, int index, std::string_view name) {
@@ -141,7 +143,7 @@ Operands operands_of(const Program& program, int index, const std::vector<Tensor
       out.values.push_back(&*known.host);
     } else {
       out.owned[k] = known.host->clone();
-      round_to_half(out.owned[k].f32(), HalfRounding::toward_zero, HalfKind::htp);
+      round_to_half(out.owned[k].f32(), program.constants(), HalfKind::htp);
       out.values.push_back(&out.owned[k]);
     }
   }
@@ -212,10 +214,8 @@ Result<void> walk(const Program& program, int index, const std::vector<Tensor>& 
     const Stage& stage = (*stages)[s];
     std::vector<const Tensor*> inputs;
     for (int from : stage.inputs) inputs.push_back(from >= 0 ? operands.values[u(from)] : &values[u(-1 - from)]);
-    const RunContext context{.inputs = inputs,
-                             .constants = HalfRounding::toward_zero,
-                             .half = HalfKind::htp,
-                             .want_magnitude = true};
+    const RunContext context{
+        .inputs = inputs, .constants = program.constants(), .half = HalfKind::htp, .want_magnitude = true};
     auto result = stage.compute(context);
     if (!result) return fail(result.error());
     auto exact = exact_values(stage, context, *result);
@@ -243,13 +243,15 @@ double ratio_of(const Tensor& device, const StageResult& result, const std::vect
   return worst;
 }
 
-// --- files --------------------------------------------------------------------------------------------------------------
+// --- files
+// --------------------------------------------------------------------------------------------------------------
 
 std::uint16_t half_bits(float value) {
   const std::uint16_t sign = std::signbit(value) ? 0x8000 : 0;
   const double magnitude = std::fabs(static_cast<double>(value));
   // HTP's half goes on where binary16 has Inf and NaN.
-  if (magnitude >= 65536) return static_cast<std::uint16_t>(sign | 0x7C00 | std::lround((magnitude / 65536 - 1) * 1024));
+  if (magnitude >= 65536)
+    return static_cast<std::uint16_t>(sign | 0x7C00 | std::lround((magnitude / 65536 - 1) * 1024));
   return float_to_half(value, HalfRounding::nearest);
 }
 
@@ -336,9 +338,9 @@ void write_inputs(const Program& program, const Recording& recording, const fs::
 
 }  // namespace
 
-Result<std::unique_ptr<Program>> Program::compile(Network network) {
+Result<std::unique_ptr<Program>> Program::compile(Network network, HalfRounding constants) {
   test::ModelBytes bytes = to_mnn(network);
-  std::unique_ptr<Program> program(new Program(std::move(network), std::move(bytes)));
+  std::unique_ptr<Program> program(new Program(std::move(network), std::move(bytes), constants));
   auto model = Model::parse(program->bytes_.bytes(), "generated.mnn");
   if (!model) return fail(model.error());
   program->model_ = std::make_unique<Model>(std::move(*model));
@@ -366,8 +368,11 @@ Result<OpRecord> execute(const Program& program, int op, const std::vector<Tenso
   OpRecord record;
   record.outputs.resize(program.op(op).outputs.size());
   const auto has_stage = [&](std::string_view name) { return builds_stage(program, op, name); };
+  bool numbers = true;
   auto done = walk(program, op, tensors, has_stage,
                    [&](const Stage& stage, const StageResult& result, const std::vector<double>& exact) {
+                     numbers =
+                         numbers && std::all_of(exact.begin(), exact.end(), [](double v) { return std::isfinite(v); });
                      Tensor value = stored(stage, result, exact);
                      if (stage.name.empty()) {
                        record.outputs[u(stage.output)] = value.clone();
@@ -377,6 +382,7 @@ Result<OpRecord> execute(const Program& program, int op, const std::vector<Tenso
                      return value;
                    });
   if (!done) return fail(done.error());
+  if (!numbers) return fail("{}: a result is no number", program.op(op).name);
   return record;
 }
 

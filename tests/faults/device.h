@@ -1,8 +1,8 @@
 // An HTP that runs a described network: every operator evaluated from the device's own, rounded tensors.
 //
-// The arithmetic is what was measured of the real one (data/bounds.json): constants cut to half, exact results rounded
-// once to the nearest half, results below 2^-15 flushed, values clamped at 131008, and table look-ups with an error
-// inside the measured line. What an operator computes is the product's reference; how a fault makes it compute
+// The arithmetic is what was measured of the real one (data/bounds.json): exact results rounded once to the nearest
+// half, results below 2^-15 flushed, values clamped at 131008, and table look-ups with an error inside the measured
+// line. What an operator computes is the product's reference; how a fault makes it compute
 // something else is not (faults.h).
 #pragma once
 
@@ -21,10 +21,12 @@ namespace qnndbg::faults {
 /// A network with its model file parsed and every shape, layout and host value known.
 class Program {
  public:
-  static Result<std::unique_ptr<Program>> compile(Network network);
+  /// `constants`: how the build of MNN that runs it brings weights to half.
+  static Result<std::unique_ptr<Program>> compile(Network network, HalfRounding constants = HalfRounding::toward_zero);
 
   const Network& network() const { return network_; }
   const GraphPlan& plan() const { return plan_; }
+  HalfRounding constants() const { return constants_; }
   std::string_view file() const { return bytes_.text(); }
   const Operator& op(int index) const { return network_.ops[static_cast<std::size_t>(index)]; }
   const PlannedTensor& tensor(int index) const { return plan_.tensors[static_cast<std::size_t>(index)]; }
@@ -32,10 +34,12 @@ class Program {
   bool is_source(int index) const;
 
  private:
-  Program(Network network, test::ModelBytes bytes) : network_(std::move(network)), bytes_(std::move(bytes)) {}
+  Program(Network network, test::ModelBytes bytes, HalfRounding constants)
+      : network_(std::move(network)), bytes_(std::move(bytes)), constants_(constants) {}
 
   Network network_;
   test::ModelBytes bytes_;
+  HalfRounding constants_;
   std::unique_ptr<Model> model_;
   GraphPlan plan_;
 };
@@ -65,7 +69,7 @@ struct Recording {
 /// The value nearest to `value` that HTP's half has. `flush`: magnitudes below 2^-15 become 0.
 float round_to_htp_half(double value, bool flush);
 
-/// Runs operator `op` on the device's tensors.
+/// Runs operator `op` on the device's tensors. An error when a result is no number: HTP's half has none for it.
 Result<OpRecord> execute(const Program& program, int op, const std::vector<Tensor>& tensors);
 
 /// The largest error of the device's tensors of operator `op` against `program`, in units of the bound, judged stage

@@ -15,19 +15,22 @@ namespace {
 using Floats = std::vector<float>;
 using Tampering = std::function<void(const std::vector<const Tensor*>&, OpRecord&)>;
 
-constexpr std::array kFactors{1.01F, 0.99F, 1.02F, 1.25F, 0.5F, 2.0F};
+constexpr std::array kFactors{1.002F, 0.995F, 1.01F, 0.99F, 1.02F, 1.25F, 0.5F, 2.0F};
 
 std::size_t u(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-/// A static tensor as the device has it.
-Floats halves(Floats values) {
-  round_to_half(values, HalfRounding::toward_zero, HalfKind::htp);
-  return values;
-}
+/// Static tensors as the device has them.
+struct Halves {
+  HalfRounding rounding = HalfRounding::toward_zero;
 
-/// The half values multiplied, and rounded to half again.
-Floats times(const Floats& values, float factor) {
-  Floats out = halves(values);
+  Floats operator()(Floats values) const {
+    round_to_half(values, rounding, HalfKind::htp);
+    return values;
+  }
+};
+
+/// Half values multiplied, and rounded to half again.
+Floats times(Floats out, float factor) {
   for (float& v : out) v *= factor;
   round_to_half(out, HalfRounding::nearest, HalfKind::htp);
   return out;
@@ -109,7 +112,12 @@ std::vector<NamedFunction> activation_functions() {
 class Catalogue {
  public:
   Catalogue(const Program& program, int index, Rng& rng)
-      : program_(program), network_(program.network()), index_(index), op_(program.op(index)), rng_(rng) {}
+      : program_(program),
+        network_(program.network()),
+        index_(index),
+        op_(program.op(index)),
+        halves_{program.constants()},
+        rng_(rng) {}
 
   std::vector<Fault> list() {
     if (std::holds_alternative<Input>(op_.parameters)) {
@@ -158,6 +166,9 @@ class Catalogue {
     return fault;
   }
 
+  /// From barely visible to gross.
+  float small_or_large() { return std::exp(uniform(rng_, std::log(5e-4F), 0)); }
+
   const Dims& in_dims(int k = 0) const { return program_.tensor(op_.inputs[u(k)]).spec->dims; }
   const Dims& out_dims(int k = 0) const { return program_.tensor(op_.outputs[u(k)]).spec->dims; }
   bool channel_last(int tensor) const {
@@ -186,9 +197,8 @@ class Catalogue {
   // --- inputs and whole outputs -------------------------------------------------------------------------------------
 
   void input_faults() {
-    tamper("input_not_copied", "the input reads as zeros", [](const auto&, OpRecord& r) {
-      std::fill(r.outputs[0].f32().begin(), r.outputs[0].f32().end(), 0.0F);
-    });
+    tamper("input_not_copied", "the input reads as zeros",
+           [](const auto&, OpRecord& r) { std::fill(r.outputs[0].f32().begin(), r.outputs[0].f32().end(), 0.0F); });
     tamper("input_differs", "input x 1.02", [](const auto&, OpRecord& r) {
       for (float& v : r.outputs[0].f32()) v *= 1.02F;
     });
@@ -210,9 +220,19 @@ class Catalogue {
         std::fill(r.outputs[0].f32().begin(), r.outputs[0].f32().end(), value == 0 ? 0.25F : value);
       });
     }
+    if (op_.outputs.size() > 1) return;
+    for (int t : peers(op_.outputs[0])) {
+      std::vector<int> same(out_dims().size());
+      std::iota(same.begin(), same.end(), 0);
+      add("output_unwritten", fmt::format("the buffer still holds t{}", t), [t, same, index = index_](Network& n) {
+        n.ops[u(index)].parameters = Permute{same};
+        n.ops[u(index)].inputs = {t};
+      });
+    }
   }
 
-  // --- convolutions ---------------------------------------------------------------------------------------------------
+  // --- convolutions
+  // ---------------------------------------------------------------------------------------------------
 
   void of(const Convolution& c) {
     biases<Convolution>(c.bias);
@@ -227,14 +247,15 @@ class Catalogue {
     if (std::none_of(bias.begin(), bias.end(), [](float b) { return b != 0; })) return;
     change<P>("bias_dropped", "bias zero", [](P& p) { p.bias = zeros(p.bias); });
     for (float f : kFactors)
-      change<P>("bias_scale_wrong", fmt::format("bias x {}", f), [f](P& p) { p.bias = times(p.bias, f); });
+      change<P>("bias_scale_wrong", fmt::format("bias x {}", f),
+                [f, h = halves_](P& p) { p.bias = times(h(p.bias), f); });
     if (bias.size() < 2) return;
     change<P>("bias_misordered", "bias rolled", [](P& p) { p.bias = rolled(p.bias); });
     change<P>("bias_misordered", "bias reversed", [](P& p) { p.bias = reversed(p.bias); });
     const auto at = u(pick(rng_, 0, static_cast<int>(bias.size()) - 1));
-    const float by = uniform(rng_, 0.02F, 1);
-    change<P>("weights_differ", "one bias changed", [at, by](P& p) {
-      p.bias = halves(p.bias);
+    const float by = small_or_large();
+    change<P>("weights_differ", "one bias changed", [at, by, h = halves_](P& p) {
+      p.bias = h(p.bias);
       p.bias[at] += by;
     }).also = {"bias_scale_wrong"};
   }
@@ -245,25 +266,23 @@ class Catalogue {
     };
     for (float f : kFactors)
       weight("weight_scale_wrong", fmt::format("weights x {}", f),
-             [f](const Convolution& p) { return times(p.weight, f); });
+             [f, h = halves_](const Convolution& p) { return times(h(p.weight), f); });
     const auto channel = u(pick(rng_, 0, c.out - 1));
     if (c.kind != ConvKind::deconvolution) {
-      weight("weight_scale_wrong", "one channel's weights x 1.25", [channel](const Convolution& p) {
+      weight("weight_scale_wrong", "one channel's weights x 1.25", [channel, h = halves_](const Convolution& p) {
         const std::size_t per = p.weight.size() / u(p.out);
-        Floats w = halves(p.weight);
-        const Floats scaled = times(p.weight, 1.25F);
+        Floats w = h(p.weight);
+        const Floats scaled = times(w, 1.25F);
         std::copy_n(scaled.begin() + static_cast<std::ptrdiff_t>(channel * per), per,
                     w.begin() + static_cast<std::ptrdiff_t>(channel * per));
         return w;
       });
     }
     weight("weight_layout_wrong", "weights reversed", [](const Convolution& p) { return reversed(p.weight); });
-    weight("weight_layout_wrong", "weights rolled", [](const Convolution& p) {
-      return changed_in_qnn_order(p, [](Floats w) { return rolled(std::move(w)); });
-    });
-    weight("weight_layout_wrong", "weights in MNN's order", [](const Convolution& p) {
-      return changed_in_qnn_order(p, [&](const Floats&) { return p.weight; });
-    });
+    weight("weight_layout_wrong", "weights rolled",
+           [](const Convolution& p) { return changed_in_qnn_order(p, [](Floats w) { return rolled(std::move(w)); }); });
+    weight("weight_layout_wrong", "weights in MNN's order",
+           [](const Convolution& p) { return changed_in_qnn_order(p, [&](const Floats&) { return p.weight; }); });
     if (c.kernel_h == c.kernel_w && c.kernel_h > 1) {
       weight("weight_layout_wrong", "kernel transposed", [](const Convolution& p) {
         Floats w = p.weight;
@@ -286,19 +305,19 @@ class Catalogue {
         return w;
       });
     }
-    weight("weights_differ", "other weights", [seed = rng_()](const Convolution& p) {
+    weight("weights_differ", "other weights", [seed = rng_(), h = halves_](const Convolution& p) {
       Rng own(seed);
       double square = 0;
       for (float v : p.weight) square += static_cast<double>(v) * v;
       const auto deviation = static_cast<float>(std::sqrt(square / static_cast<double>(p.weight.size())));
-      return halves(normal_values(own, static_cast<std::int64_t>(p.weight.size()), deviation));
+      return h(normal_values(own, static_cast<std::int64_t>(p.weight.size()), deviation));
     });
     const auto at = u(pick(rng_, 0, static_cast<int>(c.weight.size()) - 1));
-    const float by = uniform(rng_, 0.01F, 0.5F);
-    weight("weights_differ", "one weight changed", [at, by](const Convolution& p) {
-      Floats w = halves(p.weight);
+    const float by = small_or_large();
+    weight("weights_differ", "one weight changed", [at, by, h = halves_](const Convolution& p) {
+      Floats w = h(p.weight);
       w[at] += by;
-      return halves(std::move(w));
+      return h(std::move(w));
     });
     weight("weight_scale_wrong", "weights zero", [](const Convolution& p) { return zeros(p.weight); }).also = {
         "weights_differ"};
@@ -311,7 +330,8 @@ class Catalogue {
     const Dims out = out_dims();
     change<Convolution>(std::move(cause), std::move(what), [f, in, out](Convolution& p) {
       f(p);
-      const auto after = [](std::int64_t extent, std::int64_t wanted, int kernel, int stride, int dilation, int before) {
+      const auto after = [](std::int64_t extent, std::int64_t wanted, int kernel, int stride, int dilation,
+                            int before) {
         const std::int64_t needed = (wanted - 1) * stride + dilation * (kernel - 1) + 1 - extent - before;
         return static_cast<int>(std::max<std::int64_t>(0, needed));
       };
@@ -323,15 +343,17 @@ class Catalogue {
   void geometry(const Convolution& c) {
     if (c.kind == ConvKind::deconvolution) return deconvolution_geometry(c);
     const auto [top, left, bottom, right] = c.pads;
-    if (bottom > 0)
-      moved("padding_side_wrong", "one row of padding to the top", [](Convolution& p) { ++p.pads[0]; });
+    if (bottom > 0) moved("padding_side_wrong", "one row of padding to the top", [](Convolution& p) { ++p.pads[0]; });
     if (top > 0) moved("padding_side_wrong", "one row of padding to the bottom", [](Convolution& p) { --p.pads[0]; });
-    if (left > 0) moved("padding_side_wrong", "one column of padding to the right", [](Convolution& p) { --p.pads[1]; });
+    if (left > 0)
+      moved("padding_side_wrong", "one column of padding to the right", [](Convolution& p) { --p.pads[1]; });
     if (top != left || bottom != right)
-      moved("padding_side_wrong", "height and width exchanged", [](Convolution& p) { std::swap(p.pads[0], p.pads[1]); });
+      moved("padding_side_wrong", "height and width exchanged",
+            [](Convolution& p) { std::swap(p.pads[0], p.pads[1]); });
     if (out_dims()[2] > 1 || out_dims()[3] > 1) {
       const int other = c.stride_h == 1 ? 2 : 1;
-      moved("stride_wrong", fmt::format("stride {}", other), [other](Convolution& p) { p.stride_h = p.stride_w = other; });
+      moved("stride_wrong", fmt::format("stride {}", other),
+            [other](Convolution& p) { p.stride_h = p.stride_w = other; });
     }
     if (c.kernel_h > 1 || c.kernel_w > 1) {
       const int other = c.dilation_h == 1 ? 2 : 1;
@@ -377,7 +399,8 @@ class Catalogue {
     node("activation_dropped", "activation node copies", [](float v) { return v; });
   }
 
-  // --- windows and grids ----------------------------------------------------------------------------------------------
+  // --- windows and grids
+  // ----------------------------------------------------------------------------------------------
 
   void of(const Pool& p) {
     change<Pool>("pool_type_wrong", p.average ? "maximum" : "average", [](Pool& q) { q.average = !q.average; });
@@ -425,25 +448,26 @@ class Catalogue {
     for (const auto& [name, mode] :
          {std::pair{"align corners", wire::Ctm_AlignCorners}, std::pair{"half pixel", wire::Ctm_HalfPixels},
           std::pair{"asymmetric", wire::Ctm_Asymmetric}}) {
-      if (mode != p.mode)
-        change<Interp>("resize_coordinate_mode_wrong", name, [m = mode](Interp& q) { q.mode = m; });
+      if (mode != p.mode) change<Interp>("resize_coordinate_mode_wrong", name, [m = mode](Interp& q) { q.mode = m; });
     }
     if (p.method != 2) {
       change<Interp>("resize_nearest_source_index_differs", p.method == 1 ? "rounded" : "floor",
                      [](Interp& q) { q.method = q.method == 1 ? 4 : 1; });
     }
     if (op_.inputs.size() > 1) {
-      add("resize_scale_taken_from_dims_not_from_model", "scale from dims", [index = index_, out = out_dims()](Network& n) {
-        Operator& op = n.ops[u(index)];
-        op.inputs.resize(1);
-        auto& q = std::get<Interp>(op.parameters);
-        q.out_h = static_cast<int>(out[2]);
-        q.out_w = static_cast<int>(out[3]);
-      });
+      add("resize_scale_taken_from_dims_not_from_model", "scale from dims",
+          [index = index_, out = out_dims()](Network& n) {
+            Operator& op = n.ops[u(index)];
+            op.inputs.resize(1);
+            auto& q = std::get<Interp>(op.parameters);
+            q.out_h = static_cast<int>(out[2]);
+            q.out_w = static_cast<int>(out[3]);
+          });
     }
   }
 
-  // --- element by element -----------------------------------------------------------------------------------------------
+  // --- element by element
+  // -----------------------------------------------------------------------------------------------
 
   void of(const Binary& p) {
     for (const auto& [name, operation] :
@@ -467,7 +491,8 @@ class Catalogue {
     constant("bias_dropped", "constant zero", 1, with(zeros(c.floats)));
     constant("bias_misordered", "constant rolled", 1, with(rolled(c.floats)));
     constant("bias_misordered", "constant reversed", 1, with(reversed(c.floats)));
-    for (float f : {1.02F, 1.25F}) constant("bias_scale_wrong", fmt::format("constant x {}", f), 1, with(times(c.floats, f)));
+    for (float f : {1.02F, 1.25F})
+      constant("bias_scale_wrong", fmt::format("constant x {}", f), 1, with(times(halves_(c.floats), f)));
   }
 
   /// Another tensor in place of the second operand.
@@ -520,7 +545,8 @@ class Catalogue {
       change<Prelu>("activation_slope_wrong", std::move(what), [f](Prelu& q) { q.slope = f(q.slope); });
     };
     slope("slopes zero", zeros);
-    for (float f : kFactors) slope(fmt::format("slopes x {}", f), [f](const Floats& s) { return times(s, f); });
+    for (float f : kFactors)
+      slope(fmt::format("slopes x {}", f), [f, h = halves_](const Floats& s) { return times(h(s), f); });
     if (p.slope.size() > 1) slope("slopes rolled", rolled);
   }
   void of(const Elu& p) {
@@ -531,7 +557,8 @@ class Catalogue {
     }
   }
 
-  // --- normalisation and reduction --------------------------------------------------------------------------------------
+  // --- normalisation and reduction
+  // --------------------------------------------------------------------------------------
 
   void of(const Scale& p) {
     biases<Scale>(p.bias);
@@ -539,8 +566,9 @@ class Catalogue {
       return change<Scale>(std::move(cause), std::move(what), [f](Scale& q) { q.scale = f(q.scale); });
     };
     for (float f : kFactors) {
-      scale("gamma_scale_wrong", fmt::format("scales x {}", f), [f](const Floats& s) { return times(s, f); }).also = {
-          "weight_scale_wrong"};
+      scale("gamma_scale_wrong", fmt::format("scales x {}", f), [f, h = halves_](const Floats& s) {
+        return times(h(s), f);
+      }).also = {"weight_scale_wrong"};
     }
     scale("gamma_misordered", "scales rolled", rolled).also = {"weight_layout_wrong"};
     scale("gamma_dropped", "scales zero", zeros).also = {"weight_scale_wrong", "weights_differ"};
@@ -559,7 +587,8 @@ class Catalogue {
     gamma("gamma_misordered", "gamma rolled", rolled);
     gamma("gamma_misordered", "gamma reversed", reversed);
     for (float f : kFactors)
-      gamma("gamma_scale_wrong", fmt::format("gamma x {}", f), [f](const Floats& g) { return times(g, f); });
+      gamma("gamma_scale_wrong", fmt::format("gamma x {}", f),
+            [f, h = halves_](const Floats& g) { return times(h(g), f); });
     change<LayerNorm>("beta_dropped", "beta zero", [](LayerNorm& q) { q.beta = zeros(q.beta); });
     change<LayerNorm>("beta_misordered", "beta rolled", [](LayerNorm& q) { q.beta = rolled(q.beta); });
     for (float epsilon : {1e-5F, 1e-3F, 1e-2F, 0.3F}) {
@@ -599,7 +628,8 @@ class Catalogue {
     second_inputs();
   }
 
-  // --- data movement ----------------------------------------------------------------------------------------------------
+  // --- data movement
+  // ----------------------------------------------------------------------------------------------------
 
   void of(const Concat&) {
     rewire("operand_order_swapped", "operands swapped", {op_.inputs[1], op_.inputs[0]});
@@ -630,7 +660,8 @@ class Catalogue {
     tamper("permutation_wrong", "bytes copied, not transposed",
            [to = p.to_channel_last](const std::vector<const Tensor*>& in, OpRecord& r) {
              r.outputs[0] = misread(*in[0], to, r.outputs[0].dims());
-           }).also = {"flatten_layout_wrong"};
+           })
+        .also = {"flatten_layout_wrong"};
   }
 
   void of(const Split& p) {
@@ -676,6 +707,7 @@ class Catalogue {
   const Network& network_;
   int index_;
   const Operator& op_;
+  Halves halves_;
   Rng& rng_;
   std::vector<Fault> list_;
 };
@@ -708,7 +740,7 @@ std::vector<const Tensor*> operands_of(const Program& program, int op, const std
 Result<std::unique_ptr<Program>> edited(const Program& program, const Fault& fault) {
   Network network = program.network();
   fault.edit(network);
-  return Program::compile(std::move(network));
+  return Program::compile(std::move(network), program.constants());
 }
 
 /// The largest difference of two records in units of the bound of pure copies.
@@ -732,8 +764,7 @@ double difference(const OpRecord& a, const OpRecord& b) {
 OpRecord record_of(const Program& program, int op, const Recording& recording) {
   OpRecord record;
   for (int t : program.op(op).outputs) record.outputs.push_back(recording.tensors[u(t)].clone());
-  for (const StageTensor& s : recording.ops[u(op)].stages)
-    record.stages.push_back({s.name, s.layout, s.value.clone()});
+  for (const StageTensor& s : recording.ops[u(op)].stages) record.stages.push_back({s.name, s.layout, s.value.clone()});
   return record;
 }
 
@@ -766,7 +797,8 @@ Result<Recording> run(const Program& program, std::vector<Tensor> given, const s
   for (std::size_t i = 0; i < program.network().ops.size(); ++i) {
     const Operator& op = program.network().ops[i];
     if (std::holds_alternative<Constant>(op.parameters)) continue;
-    const auto fault = std::find_if(faults.begin(), faults.end(), [&](const Fault& f) { return f.op == static_cast<int>(i); });
+    const auto fault =
+        std::find_if(faults.begin(), faults.end(), [&](const Fault& f) { return f.op == static_cast<int>(i); });
     OpRecord record;
     if (std::holds_alternative<Input>(op.parameters)) {
       record.outputs.push_back(recording.given[next_input++].clone());
@@ -778,7 +810,8 @@ Result<Recording> run(const Program& program, std::vector<Tensor> given, const s
       if (!made) return fail("{}: {}", op.name, made.error().message);
       record = std::move(*made);
     }
-    for (std::size_t k = 0; k < op.outputs.size(); ++k) recording.tensors[u(op.outputs[k])] = std::move(record.outputs[k]);
+    for (std::size_t k = 0; k < op.outputs.size(); ++k)
+      recording.tensors[u(op.outputs[k])] = std::move(record.outputs[k]);
     record.outputs.clear();
     recording.ops[i] = std::move(record);
   }

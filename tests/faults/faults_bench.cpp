@@ -1,7 +1,7 @@
 // Thousands of seeded faults: are they localized, is the cause right, are sound runs left alone?
 //
-//   faults_bench [--faults N] [--stacked N] [--clean N] [--seed S] [--jobs N] [--json] [--show N]
-//   faults_bench --only-seed N [--kind fault|stacked|clean] [--keep DIR]
+//   faults_bench [--faults N] [--stacked N] [--range N] [--clean N] [--seed S] [--jobs N] [--nearest] [--json] [--show
+//   N] faults_bench --only-seed N [--kind fault|stacked|range|clean] [--keep DIR] [--nearest]
 #include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,18 +19,22 @@
 namespace {
 
 using namespace qnndbg::faults;
+using qnndbg::HalfRounding;
 using Json = nlohmann::json;
 namespace fs = std::filesystem;
 
 struct Options {
-  int faults = 500, stacked = 100, clean = 100;
+  int faults = 500, stacked = 100, range = 50, clean = 100;
   std::uint64_t seed = 1;
   int jobs = 2;
+  bool nearest = false;
   bool json = false;
   int show = 20;  // failing cases that are printed
   std::optional<std::uint64_t> only;
   std::string kind = "fault";
   std::string keep;
+
+  HalfRounding constants() const { return nearest ? HalfRounding::nearest : HalfRounding::toward_zero; }
 };
 
 struct Job {
@@ -45,11 +49,13 @@ std::vector<Job> all_jobs(const Options& o) {
   };
   add(TrialKind::fault, o.faults);
   add(TrialKind::stacked, o.stacked);
+  add(TrialKind::range, o.range);
   add(TrialKind::clean, o.clean);
   return jobs;
 }
 
-// --- one process per core: the trials share nothing, and a child ends with its own threads ------------------------------
+// --- one process per core: the trials share nothing, and a child ends with its own threads
+// ------------------------------
 
 Json to_json(const Outcome& o) {
   Json faults = Json::array();
@@ -66,7 +72,7 @@ Json to_json(const Outcome& o) {
                       {"cause_right", f.cause_right},
                       {"evidence", f.evidence}});
   }
-  return {{"seed", o.seed},         {"kind", name_of(o.kind)}, {"faults", faults}, {"false_alarms", o.false_alarms},
+  return {{"seed", o.seed},       {"kind", name_of(o.kind)}, {"faults", faults}, {"false_alarms", o.false_alarms},
           {"verdict", o.verdict}, {"problem", o.problem}};
 }
 
@@ -90,7 +96,8 @@ Outcome from_json(const Json& j) {
   return o;
 }
 
-std::vector<Outcome> run_all(const std::vector<Job>& jobs, int processes, const fs::path& directory) {
+std::vector<Outcome> run_all(const std::vector<Job>& jobs, const Options& o, const fs::path& directory) {
+  const int processes = o.jobs;
   std::vector<pid_t> children;
   const auto results = [&](int k) { return directory / fmt::format("results{}.jsonl", k); };
   for (int k = 0; k < processes; ++k) {
@@ -99,7 +106,9 @@ std::vector<Outcome> run_all(const std::vector<Job>& jobs, int processes, const 
       std::ofstream out(results(k));
       const auto step = static_cast<std::size_t>(processes);
       for (std::size_t i = static_cast<std::size_t>(k); i < jobs.size(); i += step)
-        out << to_json(run_trial(jobs[i].seed, jobs[i].kind, directory / fmt::format("run{}", k))) << '\n' << std::flush;
+        out << to_json(run_trial(jobs[i].seed, jobs[i].kind, directory / fmt::format("run{}", k), o.constants()))
+            << '\n'
+            << std::flush;
       out.close();
       _exit(0);
     }
@@ -111,13 +120,13 @@ std::vector<Outcome> run_all(const std::vector<Job>& jobs, int processes, const 
     std::ifstream in(results(k));
     for (std::string line; std::getline(in, line);) outcomes.push_back(from_json(Json::parse(line)));
   }
-  std::sort(outcomes.begin(), outcomes.end(), [](const Outcome& a, const Outcome& b) {
-    return std::pair(a.kind, a.seed) < std::pair(b.kind, b.seed);
-  });
+  std::sort(outcomes.begin(), outcomes.end(),
+            [](const Outcome& a, const Outcome& b) { return std::pair(a.kind, a.seed) < std::pair(b.kind, b.seed); });
   return outcomes;
 }
 
-// --- figures ------------------------------------------------------------------------------------------------------------
+// --- figures
+// ------------------------------------------------------------------------------------------------------------
 
 struct Tally {
   int n = 0, right = 0;
@@ -170,7 +179,8 @@ Figures figures_of(const std::vector<Outcome>& outcomes) {
       f.cause.count(fault.cause_right);
       f.cause_by[fault.cause].count(fault.cause_right);
       if (fault.size < 1e30) f.detected_by_size[size_class(fault.size)].count(fault.found);
-      ++f.confusion[fault.cause][fault.found ? (fault.proven ? fault.found_cause : fault.found_cause + "?") : "(missed)"];
+      ++f.confusion[fault.cause]
+                   [fault.found ? (fault.proven ? fault.found_cause : fault.found_cause + "?") : "(missed)"];
     }
   }
   return f;
@@ -240,7 +250,8 @@ bool good(const Figures& f) {
 }
 
 int replay(const Options& o, const fs::path& scratch) {
-  const Outcome outcome = run_trial(*o.only, *trial_kind(o.kind), o.keep.empty() ? scratch / "run" : fs::path(o.keep));
+  const Outcome outcome =
+      run_trial(*o.only, *trial_kind(o.kind), o.keep.empty() ? scratch / "run" : fs::path(o.keep), o.constants());
   std::cout << text_of(outcome) << '\n';
   return outcome.localized() ? 0 : 1;
 }
@@ -252,13 +263,15 @@ int main(int argc, char** argv) {
   CLI::App app("Seeded faults against diagnose()");
   app.add_option("--faults", o.faults, "runs with one fault")->check(CLI::NonNegativeNumber);
   app.add_option("--stacked", o.stacked, "runs with two or three faults")->check(CLI::NonNegativeNumber);
+  app.add_option("--range", o.range, "sound runs that leave the range of half")->check(CLI::NonNegativeNumber);
   app.add_option("--clean", o.clean, "sound runs")->check(CLI::NonNegativeNumber);
   app.add_option("--seed", o.seed, "of the series");
   app.add_option("--jobs", o.jobs, "processes")->check(CLI::Range(1, 64));
   app.add_option("--show", o.show, "failing cases to print")->check(CLI::NonNegativeNumber);
+  app.add_flag("--nearest", o.nearest, "a build of MNN that rounds constants to the nearest half");
   app.add_flag("--json", o.json, "figures as JSON");
   app.add_option("--only-seed", o.only, "one trial again");
-  app.add_option("--kind", o.kind, "of that trial")->check(CLI::IsMember({"fault", "stacked", "clean"}));
+  app.add_option("--kind", o.kind, "of that trial")->check(CLI::IsMember({"fault", "stacked", "range", "clean"}));
   app.add_option("--keep", o.keep, "leave that trial's files in this directory, which is emptied first");
   CLI11_PARSE(app, argc, argv);
 
@@ -269,7 +282,7 @@ int main(int argc, char** argv) {
     status = replay(o, scratch);
   } else {
     const std::vector<Job> jobs = all_jobs(o);
-    const std::vector<Outcome> outcomes = run_all(jobs, o.jobs, scratch);
+    const std::vector<Outcome> outcomes = run_all(jobs, o, scratch);
     const Figures f = figures_of(outcomes);
     if (o.json) {
       print_json(f);

@@ -39,7 +39,7 @@ TEST(Faults, OneSeedGivesOneTrial) {
 }
 
 TEST(Device, RoundsAsHtpDoes) {
-  EXPECT_EQ(round_to_htp_half(1 + 0x1p-11, true), 1.0F);            // a tie goes to the even neighbour
+  EXPECT_EQ(round_to_htp_half(1 + 0x1p-11, true), 1.0F);             // a tie goes to the even neighbour
   EXPECT_EQ(round_to_htp_half(1 + 3 * 0x1p-11, true), 1 + 0x1p-9F);  // also upwards
   EXPECT_EQ(round_to_htp_half(-2049, true), -2048.0F);
   EXPECT_EQ(round_to_htp_half(0x1p-15, true), 0x1p-15F);

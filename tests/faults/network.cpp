@@ -203,7 +203,9 @@ int Network::producer(int tensor) const {
   return -1;
 }
 
-std::string type_of(const Operator& op) { return wire::EnumNameKind(static_cast<wire::Kind>(spec_of(op.parameters).type)); }
+std::string type_of(const Operator& op) {
+  return wire::EnumNameKind(static_cast<wire::Kind>(spec_of(op.parameters).type));
+}
 
 std::string Network::text() const {
   std::string out;

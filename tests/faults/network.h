@@ -123,10 +123,9 @@ struct Convert {
   bool to_channel_last = true;
 };
 
-using Parameters =
-    std::variant<Input, Constant, Convolution, Pool, Interp, Binary, Unary, Relu, Relu6, Prelu, Elu, Scale, LayerNorm,
-                 Softmax, Concat, Reduction, MatMul, Reshape, Permute, Flatten, Squeeze, Split, StridedSlice, Cast,
-                 Convert>;
+using Parameters = std::variant<Input, Constant, Convolution, Pool, Interp, Binary, Unary, Relu, Relu6, Prelu, Elu,
+                                Scale, LayerNorm, Softmax, Concat, Reduction, MatMul, Reshape, Permute, Flatten,
+                                Squeeze, Split, StridedSlice, Cast, Convert>;
 
 struct Operator {
   std::string name;

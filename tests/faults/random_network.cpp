@@ -29,6 +29,7 @@ class Builder {
     const int wanted = pick(rng_, 4, 14);
     for (int tries = 0; made_ < wanted && tries < 200; ++tries) {
       if (chance(rng_, 0.15)) current_ = known_[u(pick(rng_, 0, static_cast<int>(known_.size()) - 1))];
+      if (current_.channel_last && current_.dims.size() != 4) to_layout(false);
       if (current_.channel_last) {
         image_step();
       } else {
@@ -46,8 +47,8 @@ class Builder {
   /// Adds an operator with one output.
   Known add(std::string_view prefix, Parameters parameters, std::vector<int> inputs, Dims dims, bool channel_last) {
     const Known made{new_tensor(), std::move(dims), channel_last && dims.size() >= 3};
-    network_.ops.push_back({fmt::format("{}{}", prefix, network_.ops.size()), std::move(parameters), std::move(inputs),
-                            {made.tensor}});
+    network_.ops.push_back(
+        {fmt::format("{}{}", prefix, network_.ops.size()), std::move(parameters), std::move(inputs), {made.tensor}});
     return made;
   }
 
@@ -392,7 +393,8 @@ class Builder {
     if (kind < 12) return layer_norm();
     if (kind < 24) return softmax();
     if (kind < 36) return reduction();
-    if (kind < 50) return mat_mul();
+    if (kind < 44) return mat_mul();
+    if (kind < 50) return linear();
     if (kind < 62) return binary();
     if (kind < 72) return activation();
     if (kind < 82) return permute();
@@ -455,6 +457,23 @@ class Builder {
     step("matmul", MatMul{transpose_a, !transpose_a}, {x.tensor, right}, out, false);
     const float inner = static_cast<float>(transpose_a ? m : k);
     if (inner > 8) same("scaled", Binary{wire::Bin_MUL}, {current_.tensor, constant({}, {1 / std::sqrt(inner)})});
+  }
+
+  /// A matrix product with constant weights, which the converter turns into a 1x1 convolution over a batch of pixels.
+  void linear() {
+    const Dims d = current_.dims;
+    if (d.size() != 3 || d[0] != 1 || d[1] < 2 || d[1] > 40) return;
+    const int rows = static_cast<int>(d[1]);
+    const int in = static_cast<int>(d[2]);
+    const int out = pick(rng_, 3, 24);
+    current_ = add("reshape", Reshape{{rows, in, 1, 1}}, {current_.tensor}, {rows, in, 1, 1}, false);
+    to_layout(true);
+    Convolution c{.in = in, .out = out};
+    c.weight = normal_values(rng_, static_cast<std::int64_t>(in) * out, 1 / std::sqrt(static_cast<float>(in)));
+    c.bias = bias(out);
+    step("linear", std::move(c), {current_.tensor}, {rows, out, 1, 1}, true);
+    to_layout(false);
+    step("reshape", Reshape{{1, rows, out}}, {current_.tensor}, {1, rows, out}, false);
   }
 
   void permute() {

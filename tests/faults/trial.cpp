@@ -42,7 +42,8 @@ class FaultSource {
  public:
   FaultSource(const Program& program, Rng& rng) : rng_(rng) {
     for (std::size_t i = 0; i < program.network().ops.size(); ++i) {
-      for (Fault& fault : faults_of(program, static_cast<int>(i), rng)) by_cause_[fault.cause].push_back(std::move(fault));
+      for (Fault& fault : faults_of(program, static_cast<int>(i), rng))
+        by_cause_[fault.cause].push_back(std::move(fault));
     }
   }
 
@@ -59,75 +60,165 @@ class FaultSource {
 
 struct Prepared {
   std::unique_ptr<Program> program;
-  std::vector<Fault> faults;
-  std::vector<double> sizes;
-  Recording recording;
+  std::vector<Fault> faults = {};
+  std::vector<double> sizes = {};
+  Recording recording = {};
 };
 
-Result<double> size_in(const Program& program, const Fault& fault, const Recording& recording, const Bounds& bounds) {
-  if (!std::holds_alternative<Input>(program.op(fault.op).parameters))
-    return size_of(program, fault.op, recording, bounds);
-  return std::numeric_limits<double>::infinity();
+bool same_values(const Tensor& a, const Tensor& b) {
+  if (a.type() != b.type() || a.size() != b.size()) return false;
+  return a.type() == DType::f32 ? std::equal(a.f32().begin(), a.f32().end(), b.f32().begin())
+                                : std::equal(a.i32().begin(), a.i32().end(), b.i32().begin());
 }
 
-/// Faults that fit this network and change something.
-Result<Prepared> prepare(std::uint64_t seed, TrialKind kind, const Bounds& bounds) {
-  Rng rng(seed);
-  Prepared out;
-  auto program = Program::compile(random_network(rng));
-  if (!program) return fail(program.error());
-  out.program = std::move(*program);
-  const std::vector<Tensor> given = random_inputs(out.program->network(), rng);
-  const int wanted = kind == TrialKind::clean ? 0 : kind == TrialKind::fault ? 1 : pick(rng, 2, 3);
-  if (wanted > 0) {
-    FaultSource source(*out.program, rng);
-    for (int k = 0; k < kAttempts && static_cast<int>(out.faults.size()) < wanted; ++k) {
-      const Fault& fault = source.draw();
-      // A wrong input changes what every other fault meets; it stands alone.
-      const bool taken = std::any_of(out.faults.begin(), out.faults.end(), [&](const Fault& f) { return f.op == fault.op; });
-      if (taken || (wanted > 1 && std::holds_alternative<Input>(out.program->op(fault.op).parameters))) continue;
-      std::vector<Fault> faults = out.faults;
-      faults.push_back(fault);
-      auto recording = run(*out.program, clones(given), faults);
-      if (!recording) continue;  // another shape: QNN would refuse it
-      auto size = size_in(*out.program, fault, *recording, bounds);
-      if (!size) return fail(size.error());
-      auto sound = out.program->is_source(fault.op) ? Result<OpRecord>(OpRecord{})
-                                                    : execute(*out.program, fault.op, recording->tensors);
-      if (!sound) return fail(sound.error());
-      bool changes = out.program->is_source(fault.op);
-      for (std::size_t o = 0; o < sound->outputs.size(); ++o) {
-        const Tensor& device = recording->tensors[static_cast<std::size_t>(out.program->op(fault.op).outputs[o])];
-        changes = changes || (device.type() == DType::f32
-                                  ? !std::equal(device.f32().begin(), device.f32().end(), sound->outputs[o].f32().begin())
-                                  : !std::equal(device.i32().begin(), device.i32().end(), sound->outputs[o].i32().begin()));
-      }
-      if (changes) out.faults = std::move(faults);
-    }
-    if (static_cast<int>(out.faults.size()) < wanted) return fail("no fault fits this network");
-    std::sort(out.faults.begin(), out.faults.end(), [](const Fault& a, const Fault& b) { return a.op < b.op; });
-  }
-  auto recording = run(*out.program, clones(given), out.faults);
-  if (!recording) return fail(recording.error());
-  out.recording = std::move(*recording);
-  for (const Fault& fault : out.faults) {
-    auto size = size_in(*out.program, fault, out.recording, bounds);
-    if (!size) return fail(size.error());
-    out.sizes.push_back(*size);
-  }
-  return out;
+float max_abs(const Tensor& tensor) {
+  float max = 0;
+  if (tensor.type() != DType::f32) return max;
+  for (float v : tensor.f32()) max = std::max(max, std::fabs(v));
+  return max;
 }
+
+/// Makes what one seed stands for.
+class Preparer {
+ public:
+  Preparer(std::uint64_t seed, TrialKind kind, HalfRounding constants, const Bounds& bounds)
+      : rng_(seed), kind_(kind), constants_(constants), bounds_(bounds) {}
+
+  Result<Prepared> make() {
+    auto program = Program::compile(random_network(rng_), constants_);
+    if (!program) return fail(program.error());
+    out_.program = std::move(*program);
+    given_ = random_inputs(out_.program->network(), rng_);
+    Result<void> done;
+    switch (kind_) {
+      case TrialKind::clean: break;
+      case TrialKind::fault: done = add_faults(1); break;
+      case TrialKind::stacked: done = add_faults(pick(rng_, 2, 3)); break;
+      case TrialKind::range: done = leave_range(); break;
+    }
+    if (!done) return fail(done.error());
+    auto recording = run(*out_.program, clones(given_), out_.faults);
+    if (!recording) return fail(recording.error());
+    out_.recording = std::move(*recording);
+    if (kind_ == TrialKind::range) return std::move(out_);
+    for (const Fault& fault : out_.faults) {
+      auto size = size_in(fault, out_.recording);
+      if (!size) return fail(size.error());
+      out_.sizes.push_back(*size);
+    }
+    return std::move(out_);
+  }
+
+ private:
+  Result<void> add_faults(int wanted) {
+    FaultSource source(*out_.program, rng_);
+    // Most mistakes are gross. In a third of the runs the mildest of several is taken.
+    const int candidates = wanted == 1 && chance(rng_, 0.33) ? 10 : 1;
+    std::optional<Fault> mildest;
+    double least = std::numeric_limits<double>::infinity();
+    int seen = 0;
+    for (int k = 0; k < kAttempts && static_cast<int>(out_.faults.size()) < wanted; ++k) {
+      const Fault& fault = source.draw();
+      auto size = effect(fault, wanted > 1);
+      if (!size) return fail(size.error());
+      if (!*size) continue;
+      if (!mildest || **size < least) {
+        mildest = fault;
+        least = **size;
+      }
+      if (++seen < candidates) continue;
+      out_.faults.push_back(std::move(*mildest));
+      mildest.reset();
+      seen = 0;
+    }
+    if (mildest && out_.faults.empty()) out_.faults.push_back(std::move(*mildest));
+    if (out_.faults.empty()) return fail("no fault fits this network");
+    std::sort(out_.faults.begin(), out_.faults.end(), [](const Fault& a, const Fault& b) { return a.op < b.op; });
+    return {};
+  }
+
+  /// Size of a further fault; nullopt when it does not fit or changes nothing. A wrong input changes what every other
+  /// fault meets, so it does not join others.
+  Result<std::optional<double>> effect(const Fault& fault, bool joins) const {
+    const bool input = out_.program->is_source(fault.op);
+    const bool taken =
+        std::any_of(out_.faults.begin(), out_.faults.end(), [&](const Fault& f) { return f.op == fault.op; });
+    if (taken || (joins && input)) return std::nullopt;
+    std::vector<Fault> faults = out_.faults;
+    faults.push_back(fault);
+    auto recording = run(*out_.program, clones(given_), faults);
+    if (!recording) return std::nullopt;  // another shape: QNN would refuse it
+    auto size = size_in(fault, *recording);
+    if (!size) return fail(size.error());
+    if (!input && *size <= 1) {
+      auto sound = execute(*out_.program, fault.op, recording->tensors);
+      if (!sound) return fail(sound.error());
+      const std::vector<int>& outputs = out_.program->op(fault.op).outputs;
+      bool changes = false;
+      for (std::size_t k = 0; k < outputs.size(); ++k) {
+        changes = changes || !same_values(sound->outputs[k], recording->tensors[static_cast<std::size_t>(outputs[k])]);
+      }
+      if (!changes) return std::nullopt;
+    }
+    return *size;
+  }
+
+  Result<double> size_in(const Fault& fault, const Recording& recording) const {
+    if (!out_.program->is_source(fault.op)) return size_of(*out_.program, fault.op, recording, bounds_);
+    return std::numeric_limits<double>::infinity();
+  }
+
+  /// Multiplies the weights of one operator, in the model as on the device, until its results leave the range of half.
+  Result<void> leave_range() {
+    auto sound = run(*out_.program, clones(given_), {});
+    if (!sound) return fail(sound.error());
+    std::vector<int> fitting;
+    for (std::size_t i = 0; i < out_.program->network().ops.size(); ++i) {
+      const auto* c = std::get_if<Convolution>(&out_.program->network().ops[i].parameters);
+      if (c != nullptr && c->fused != Fused::relu6) fitting.push_back(static_cast<int>(i));
+    }
+    if (fitting.empty()) return {};  // a sound run like any other
+    const int op = fitting[static_cast<std::size_t>(pick(rng_, 0, static_cast<int>(fitting.size()) - 1))];
+    const float reached = max_abs(sound->tensors[static_cast<std::size_t>(out_.program->op(op).outputs[0])]);
+    if (!(reached > 0.01F)) return {};
+    const bool over = chance(rng_, 0.5);
+    const float factor = (over ? uniform(rng_, 8e4F, 4e5F) : uniform(rng_, 1e-6F, 2e-5F)) / reached;
+    Network network = out_.program->network();
+    auto& c = std::get<Convolution>(network.ops[static_cast<std::size_t>(op)].parameters);
+    for (std::vector<float>* values : {&c.weight, &c.bias}) {
+      for (float& v : *values) v *= factor;
+      // A constant beyond the range is another matter.
+      if (std::any_of(values->begin(), values->end(), [](float v) { return std::fabs(v) > 6e4F; })) return {};
+    }
+    auto program = Program::compile(std::move(network), constants_);
+    if (!program) return fail(program.error());
+    if (!run(**program, clones(given_), {})) return {};  // what follows cannot be computed
+    out_.program = std::move(*program);
+    out_.faults.push_back({op, over ? "fp16_overflow" : "fp16_underflow", fmt::format("weights x {:.3g}", factor)});
+    out_.sizes.push_back(std::numeric_limits<double>::infinity());
+    return {};
+  }
+
+  Rng rng_;
+  TrialKind kind_;
+  HalfRounding constants_;
+  const Bounds& bounds_;
+  Prepared out_;
+  std::vector<Tensor> given_;
+};
 
 /// A sound operator that misses its own bound would be a fault of the generator.
 Result<void> check_sound(const Prepared& run, const Bounds& bounds) {
   for (std::size_t i = 0; i < run.program->network().ops.size(); ++i) {
     const int op = static_cast<int>(i);
-    const bool faulty = std::any_of(run.faults.begin(), run.faults.end(), [&](const Fault& f) { return f.op == op; });
+    const bool faulty = std::any_of(run.faults.begin(), run.faults.end(),
+                                    [&](const Fault& f) { return f.op == op && (f.edit || f.tamper); });
     if (faulty || run.program->is_source(op)) continue;
     auto size = size_of(*run.program, op, run.recording, bounds);
     if (!size) return fail(size.error());
     if (*size > 1)
-      return fail("generator: sound operator #{} {} is at {:.3g} of its bound", op, type_of(run.program->op(op)), *size);
+      return fail("generator: sound operator #{} {} is at {:.3g} of its bound", op, type_of(run.program->op(op)),
+                  *size);
   }
   return {};
 }
@@ -158,8 +249,11 @@ FaultOutcome outcome_of(const Prepared& prepared, std::size_t k, const Diagnosis
                    .cause = fault.cause,
                    .what = fault.what,
                    .size = prepared.sizes[k]};
+  // A range fault is one of the model: the operator computes it rightly.
+  const bool range = !fault.edit && !fault.tamper;
   for (const Finding& finding : diagnosis.findings) {
-    if (!accuses(finding) || finding.op_index != fault.op) continue;
+    const bool fits = range ? finding.kind == FindingKind::range : accuses(finding);
+    if (!fits || finding.op_index != fault.op) continue;
     out.found = true;
     out.found_cause = finding.cause;
     out.proven = finding.proven;
@@ -167,8 +261,9 @@ FaultOutcome outcome_of(const Prepared& prepared, std::size_t k, const Diagnosis
     break;
   }
   if (out.found && out.proven) {
-    out.cause_right = out.found_cause == fault.cause || contains(fault.also, out.found_cause) ||
-                      contains(equivalent_causes(*prepared.program, fault, prepared.recording, bounds), out.found_cause);
+    out.cause_right =
+        out.found_cause == fault.cause || contains(fault.also, out.found_cause) ||
+        contains(equivalent_causes(*prepared.program, fault, prepared.recording, bounds), out.found_cause);
   }
   return out;
 }
@@ -180,24 +275,24 @@ std::string_view name_of(TrialKind kind) {
     case TrialKind::clean: return "clean";
     case TrialKind::fault: return "fault";
     case TrialKind::stacked: return "stacked";
+    case TrialKind::range: return "range";
   }
   return "?";
 }
 
 std::optional<TrialKind> trial_kind(std::string_view name) {
-  for (TrialKind kind : {TrialKind::clean, TrialKind::fault, TrialKind::stacked}) {
+  for (TrialKind kind : {TrialKind::clean, TrialKind::fault, TrialKind::stacked, TrialKind::range}) {
     if (name_of(kind) == name) return kind;
   }
   return std::nullopt;
 }
 
 bool Outcome::localized() const {
-  return problem.empty() && false_alarms.empty() && std::all_of(faults.begin(), faults.end(), [](const FaultOutcome& f) {
-           return f.found || !f.must_be_found();
-         });
+  return problem.empty() && false_alarms.empty() &&
+         std::all_of(faults.begin(), faults.end(), [](const FaultOutcome& f) { return f.found || !f.must_be_found(); });
 }
 
-Outcome run_trial(std::uint64_t seed, TrialKind kind, const fs::path& directory) {
+Outcome run_trial(std::uint64_t seed, TrialKind kind, const fs::path& directory, HalfRounding constants) {
   Outcome out{.seed = seed, .kind = kind};
   std::error_code ignored;
   fs::remove_all(directory, ignored);
@@ -209,7 +304,7 @@ Outcome run_trial(std::uint64_t seed, TrialKind kind, const fs::path& directory)
     return out;
   };
   if (!bounds) return failed(bounds.error());
-  auto prepared = prepare(seed, kind, *bounds);
+  auto prepared = Preparer(seed, kind, constants, *bounds).make();
   if (!prepared) return failed(prepared.error());
   if (auto sound = check_sound(*prepared, *bounds); !sound) return failed(sound.error());
   if (auto written = write_run(*prepared->program, prepared->recording, directory); !written)
@@ -223,11 +318,11 @@ Outcome run_trial(std::uint64_t seed, TrialKind kind, const fs::path& directory)
   for (const Finding& finding : diagnosis->findings) {
     if (!accuses(finding)) continue;
     const bool meant = std::any_of(out.faults.begin(), out.faults.end(), [&](const FaultOutcome& f) {
-      return f.op == finding.op_index && !f.must_not_be_found();
+      return f.op == finding.op_index && !f.must_not_be_found() && kind != TrialKind::range;
     });
     if (!meant)
-      out.false_alarms.push_back(fmt::format("#{} {} {}: {}: {}", finding.op_index, finding.op_type, finding.dump_tensor,
-                                             finding.cause, fmt::join(finding.evidence, "; ")));
+      out.false_alarms.push_back(fmt::format("#{} {} {}: {}: {}", finding.op_index, finding.op_type,
+                                             finding.dump_tensor, finding.cause, fmt::join(finding.evidence, "; ")));
   }
   // An operator that could not be judged would hide whatever is wrong with it.
   for (const NotJudged& skipped : diagnosis->coverage.not_judged)

@@ -11,7 +11,12 @@
 
 namespace qnndbg::faults {
 
-enum class TrialKind : std::uint8_t { clean, fault, stacked };
+enum class TrialKind : std::uint8_t {
+  clean,
+  fault,    // one
+  stacked,  // two or three
+  range,    // a sound run of a model whose values leave the range of half; often clean
+};
 
 std::string_view name_of(TrialKind kind);
 std::optional<TrialKind> trial_kind(std::string_view name);
@@ -22,7 +27,8 @@ struct FaultOutcome {
   std::string op_type;
   std::string cause;
   std::string what;
-  /// Largest error in units of the bound; infinite for inputs, which must agree to rounding. nullopt: none left.
+  /// Largest error in units of the bound; infinite for inputs, which must agree to rounding,
+  /// and where values left the range.
   double size = 0;
   bool found = false;  // its operator is accused
   /// The cause that the diagnosis gives; "-" where it gives none.
@@ -48,8 +54,10 @@ struct Outcome {
   bool localized() const;
 };
 
-/// Runs one trial; the seed decides everything. Files go below `directory`, which is emptied before.
-Outcome run_trial(std::uint64_t seed, TrialKind kind, const std::filesystem::path& directory);
+/// Runs one trial; the seed decides everything. Files go below `directory`, which is emptied before. `constants`: how
+/// the device rounds weights.
+Outcome run_trial(std::uint64_t seed, TrialKind kind, const std::filesystem::path& directory,
+                  HalfRounding constants = HalfRounding::toward_zero);
 
 /// Seed number `index` of a series.
 std::uint64_t trial_seed(std::uint64_t series, TrialKind kind, int index);
