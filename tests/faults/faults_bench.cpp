@@ -150,7 +150,7 @@ std::string size_class(double size) {
 }
 
 struct Figures {
-  Tally localized, cause;
+  Tally localized, cause, range;
   int invisible = 0, clean = 0, alarms = 0, problems = 0;
   std::map<std::string, Tally> localized_by, cause_by, detected_by_size;
   std::map<std::string, int> alarms_by;
@@ -165,10 +165,15 @@ Figures figures_of(const std::vector<Outcome>& outcomes) {
       continue;
     }
     const std::string group = o.faults.empty() ? "(clean)" : o.faults.front().cause;
-    if (o.kind == TrialKind::clean) ++f.clean;
+    const bool sound = o.kind == TrialKind::clean || o.kind == TrialKind::range;
+    if (sound) ++f.clean;
     if (!o.false_alarms.empty()) ++f.alarms_by[group];
-    f.alarms += o.kind == TrialKind::clean && !o.false_alarms.empty() ? 1 : 0;
+    f.alarms += sound && !o.false_alarms.empty() ? 1 : 0;
     for (const FaultOutcome& fault : o.faults) {
+      if (o.kind == TrialKind::range) {
+        f.range.count(fault.found && o.false_alarms.empty());
+        continue;
+      }
       if (!fault.must_be_found()) {
         ++f.invisible;
         continue;
@@ -213,6 +218,7 @@ void print_text(const Figures& f, const std::vector<Outcome>& outcomes, int show
       fmt::print("  {:<14} {} of {}\n", name, found->second.right, found->second.n);
   }
   fmt::print("  below the bound {} (must not be accused)\n", f.invisible);
+  fmt::print("out of the range of half: {} of {} recognized\n", f.range.right, f.range.n);
   if (f.problems > 0) fmt::print("{} trials could not be made\n", f.problems);
 }
 
@@ -232,6 +238,7 @@ void print_json(const Figures& f) {
                     {"clean", f.clean},
                     {"false_alarms", f.alarms},
                     {"below_bound", f.invisible},
+                    {"range", {{"n", f.range.n}, {"recognized", f.range.right}}},
                     {"problems", f.problems},
                     {"causes", by_cause},
                     {"sizes", by_size}}
@@ -245,8 +252,8 @@ bool good(const Figures& f) {
     const auto found = f.detected_by_size.find(name);
     return found == f.detected_by_size.end() || found->second.right == found->second.n;
   };
-  return f.localized.share() >= 0.99 && f.alarms == 0 && f.problems == 0 && gross(size_class(20)) &&
-         gross(size_class(100));
+  return f.localized.share() >= 0.99 && f.range.share() == 1 && f.alarms == 0 && f.problems == 0 &&
+         gross(size_class(20)) && gross(size_class(100));
 }
 
 int replay(const Options& o, const fs::path& scratch) {
