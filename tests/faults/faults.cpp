@@ -106,7 +106,19 @@ std::vector<NamedFunction> activation_functions() {
           {"Tanh", Unary{wire::Un_TANH}},
           {"HardSwish", Unary{wire::Un_HARDSWISH}},
           {"Gelu", Unary{wire::Un_GELU}},
-          {"Silu", Unary{wire::Un_SILU}}};
+          {"Silu", Unary{wire::Un_SILU}},
+          {"ELU", Elu{}}};
+}
+
+float value_at(const Tensor& tensor, std::int64_t i) {
+  return tensor.type() == DType::f32 ? tensor.f32()[u(i)] : static_cast<float>(tensor.i32()[u(i)]);
+}
+
+bool one_value(const Tensor& tensor) {
+  for (std::int64_t i = 1; i < tensor.size(); ++i) {
+    if (value_at(tensor, i) != value_at(tensor, 0)) return false;
+  }
+  return true;
 }
 
 class Catalogue {
@@ -216,6 +228,7 @@ class Catalogue {
     });
     if (op_.outputs.size() == 1 && element_count(out_dims()) > 1) {
       tamper("output_constant", "the output holds one value", [](const auto&, OpRecord& r) {
+        if (one_value(r.outputs[0])) return;  // it should; another value would be another mistake
         const float value = r.outputs[0].f32()[r.outputs[0].f32().size() / 2];
         std::fill(r.outputs[0].f32().begin(), r.outputs[0].f32().end(), value == 0 ? 0.25F : value);
       });
@@ -314,11 +327,13 @@ class Catalogue {
     });
     const auto at = u(pick(rng_, 0, static_cast<int>(c.weight.size()) - 1));
     const float by = small_or_large();
-    weight("weights_differ", "one weight changed", [at, by, h = halves_](const Convolution& p) {
+    Fault& one = weight("weights_differ", "one weight changed", [at, by, h = halves_](const Convolution& p) {
       Floats w = h(p.weight);
       w[at] += by;
       return h(std::move(w));
     });
+    // A channel with a single weight is scaled by it.
+    if (c.weight.size() == u(c.out)) one.also = {"weight_scale_wrong"};
     weight("weight_scale_wrong", "weights zero", [](const Convolution& p) { return zeros(p.weight); }).also = {
         "weights_differ"};
   }
@@ -476,6 +491,7 @@ class Catalogue {
       if (operation != p.operation)
         change<Binary>("binary_op_wrong", name, [o = operation](Binary& q) { q.operation = o; });
     }
+    if (!p.relu) change<Binary>("activation_wrong", "a fused ReLU", [](Binary& q) { q.relu = true; });
     if (p.relu) change<Binary>("activation_dropped", "no fused ReLU", [](Binary& q) { q.relu = false; });
     if (is_subtraction_or_division(p.operation))
       rewire("operand_order_swapped", "operands swapped", {op_.inputs[1], op_.inputs[0]});
@@ -550,7 +566,7 @@ class Catalogue {
     if (p.slope.size() > 1) slope("slopes rolled", rolled);
   }
   void of(const Elu& p) {
-    other_activations("");
+    other_activations("ELU");
     for (float alpha : {0.1F, 0.5F, 1.0F, 1.67F}) {
       if (alpha != p.alpha)
         change<Elu>("activation_slope_wrong", fmt::format("alpha {}", alpha), [alpha](Elu& q) { q.alpha = alpha; });
@@ -827,6 +843,10 @@ std::vector<std::string> equivalent_causes(const Program& program, const Fault& 
   std::vector<std::string> causes;
   if (program.is_source(fault.op)) return causes;
   const OpRecord device = record_of(program, fault.op, recording);
+  if (device.outputs.size() == 1 && one_value(device.outputs[0])) {
+    causes.emplace_back("output_constant");
+    if (value_at(device.outputs[0], 0) == 0) causes.emplace_back("output_zero");
+  }
   Rng rng(1);
   for (const Fault& other : faults_of(program, fault.op, rng)) {
     if (other.cause == fault.cause || std::find(causes.begin(), causes.end(), other.cause) != causes.end()) continue;

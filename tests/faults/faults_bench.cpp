@@ -29,7 +29,7 @@ struct Options {
   int jobs = 2;
   bool nearest = false;
   bool json = false;
-  int show = 20;  // failing cases that are printed
+  int show = 10;  // failing cases of each kind that are printed
   std::optional<std::uint64_t> only;
   std::string kind = "fault";
   std::string keep;
@@ -152,7 +152,7 @@ std::string size_class(double size) {
 struct Figures {
   Tally localized, cause, range;
   int invisible = 0, clean = 0, alarms = 0, problems = 0;
-  std::map<std::string, Tally> localized_by, cause_by, detected_by_size;
+  std::map<std::string, Tally> localized_by, cause_by, localized_by_type, cause_by_type, detected_by_size;
   std::map<std::string, int> alarms_by;
   std::map<std::string, std::map<std::string, int>> confusion;
 };
@@ -183,6 +183,8 @@ Figures figures_of(const std::vector<Outcome>& outcomes) {
       f.localized_by[fault.cause].count(good);
       f.cause.count(fault.cause_right);
       f.cause_by[fault.cause].count(fault.cause_right);
+      f.localized_by_type[fault.op_type].count(good);
+      f.cause_by_type[fault.op_type].count(fault.cause_right);
       if (fault.size < 1e30) f.detected_by_size[size_class(fault.size)].count(fault.found);
       ++f.confusion[fault.cause]
                    [fault.found ? (fault.proven ? fault.found_cause : fault.found_cause + "?") : "(missed)"];
@@ -191,19 +193,41 @@ Figures figures_of(const std::vector<Outcome>& outcomes) {
   return f;
 }
 
+/// Failing cases, the worst kind first; `show` of each kind.
+void print_failing(const std::vector<Outcome>& outcomes, int show) {
+  const auto print = [&](std::string_view title, auto failing) {
+    int seen = 0;
+    for (const Outcome& o : outcomes) {
+      if (!failing(o)) continue;
+      if (seen++ == 0) fmt::print("--- {}\n", title);
+      if (seen <= show) fmt::print("{}\n", text_of(o));
+    }
+    if (seen > show) fmt::print("... and {} more\n", seen - show);
+  };
+  const auto sound_so_far = [](const Outcome& o) { return o.problem.empty() && o.localized(); };
+  const auto any_fault = [](const Outcome& o, auto f) { return std::any_of(o.faults.begin(), o.faults.end(), f); };
+  print("could not be made", [](const Outcome& o) { return !o.problem.empty(); });
+  print("not localized, or a sound operator accused",
+        [](const Outcome& o) { return o.problem.empty() && !o.localized(); });
+  print("another cause proven", [&](const Outcome& o) {
+    return sound_so_far(o) && any_fault(o, [](const FaultOutcome& f) { return f.proven && !f.cause_right; });
+  });
+  print("cause not proven", [&](const Outcome& o) {
+    return sound_so_far(o) && any_fault(o, [](const FaultOutcome& f) { return f.found && !f.proven; });
+  });
+}
+
 void print_text(const Figures& f, const std::vector<Outcome>& outcomes, int show) {
-  int shown = 0;
-  for (const Outcome& o : outcomes) {
-    const bool wrong = !o.localized() || !o.problem.empty();
-    if (wrong && shown++ < show) fmt::print("{}\n", text_of(o));
-  }
-  if (shown > show) fmt::print("... and {} more\n", shown - show);
+  print_failing(outcomes, show);
   fmt::print("\n{:<48} {:>6} {:>10} {:>10} {:>12}\n", "cause", "n", "localized", "cause", "false alarms");
   for (const auto& [cause, tally] : f.localized_by) {
     const auto alarms = f.alarms_by.find(cause);
     fmt::print("{:<48} {:>6} {:>10.4f} {:>10.4f} {:>12}\n", cause, tally.n, tally.share(), f.cause_by.at(cause).share(),
                alarms == f.alarms_by.end() ? 0 : alarms->second);
   }
+  fmt::print("\n{:<48} {:>6} {:>10} {:>10}\n", "operator", "n", "localized", "cause");
+  for (const auto& [type, tally] : f.localized_by_type)
+    fmt::print("{:<48} {:>6} {:>10.4f} {:>10.4f}\n", type, tally.n, tally.share(), f.cause_by_type.at(type).share());
   fmt::print("\nexpected -> found (? = not proven)\n");
   for (const auto& [cause, row] : f.confusion) {
     fmt::print("{:<48}", cause);
@@ -274,7 +298,7 @@ int main(int argc, char** argv) {
   app.add_option("--clean", o.clean, "sound runs")->check(CLI::NonNegativeNumber);
   app.add_option("--seed", o.seed, "of the series");
   app.add_option("--jobs", o.jobs, "processes")->check(CLI::Range(1, 64));
-  app.add_option("--show", o.show, "failing cases to print")->check(CLI::NonNegativeNumber);
+  app.add_option("--show", o.show, "failing cases of each kind to print")->check(CLI::NonNegativeNumber);
   app.add_flag("--nearest", o.nearest, "a build of MNN that rounds constants to the nearest half");
   app.add_flag("--json", o.json, "figures as JSON");
   app.add_option("--only-seed", o.only, "one trial again");
