@@ -38,6 +38,16 @@ std::vector<std::int64_t> sample_elements(std::span<const float> device, std::sp
   return elements;
 }
 
+/// The bound as a line in |y| alone. The magnitude of a sum is not known here; sums of a trained network rarely exceed
+/// the largest result by more than this factor.
+ErrorLine line_of(const Bound& bound, std::span<const float> reference) {
+  constexpr double kMagnitudePerResult = 4;
+  double max = 0;
+  for (float v : reference) max = std::max(max, std::isfinite(v) ? std::fabs(static_cast<double>(v)) : 0);
+  return {.relative = bound.y * kHalfUnitRoundoff,
+          .absolute = bound.absolute + (bound.max_y + kMagnitudePerResult * bound.magnitude) * kHalfUnitRoundoff * max};
+}
+
 /// Largest error over the sample in units of the bound; nullopt when the hypothesis has no evaluator or its bound needs
 /// the whole tensor.
 std::optional<double> sampled_ratio(const Hypothesis& hypothesis, const Bound& bound, const RunContext& context,
@@ -59,11 +69,12 @@ std::optional<double> sampled_ratio(const Hypothesis& hypothesis, const Bound& b
   return worst;
 }
 
-Attempt attempt(Hypothesis hypothesis, const Bound& bound, const RunContext& context, const JudgedStage& broken,
-                const std::vector<std::int64_t>& sample, HalfKind half) {
+Attempt attempt(Hypothesis hypothesis, const Bound& bound, const Evidence& evidence,
+                const std::vector<std::int64_t>& sample) {
+  const RunContext& context = evidence.context;
+  const std::span<const float> device = evidence.device.f32();
   Attempt out{.hypothesis = std::move(hypothesis), .ratio = HUGE_VAL};
-  if (auto ratio = sampled_ratio(out.hypothesis, bound, context, broken.device.f32(), sample, half);
-      ratio && *ratio > 1) {
+  if (auto ratio = sampled_ratio(out.hypothesis, bound, context, device, sample, context.half); ratio && *ratio > 1) {
     out.ratio = *ratio;
     out.sampled = true;
     return out;
@@ -71,7 +82,7 @@ Attempt attempt(Hypothesis hypothesis, const Bound& bound, const RunContext& con
   RunContext run = context;
   run.want_magnitude = bound.magnitude > 0;
   auto result = out.hypothesis.compute(run);
-  if (!result || result->value.size() != broken.device.size()) return out;
+  if (!result || result->value.size() != evidence.device.size()) return out;
   Tensor value = as_float(std::move(result->value));
   const auto exact = [&]() -> std::optional<ElementValue> {
     if (!out.hypothesis.exact) return std::nullopt;
@@ -79,7 +90,7 @@ Attempt attempt(Hypothesis hypothesis, const Bound& bound, const RunContext& con
     if (!evaluator) return std::nullopt;
     return std::move(*evaluator);
   };
-  const Judgement judgement = judge(broken.device.f32(), value.f32(), result->magnitude.f32(), bound, half, exact);
+  const Judgement judgement = judge(device, value.f32(), result->magnitude.f32(), bound, context.half, exact);
   out.ratio = judgement.bound_ratio;
   out.matches = judgement.right() && judgement.device_nonfinite == 0;
   return out;
@@ -104,27 +115,32 @@ void rank(std::vector<Attempt>& attempts) {
 
 }  // namespace
 
-std::vector<Attempt> try_hypotheses(const Replayer& replayer, const ReplayedOp& replayed, const JudgedStage& broken,
-                                    HalfRounding constants) {
+std::vector<Attempt> try_hypotheses(const Stage& stage, const Evidence& evidence, const Bound& own,
+                                    const Bounds& bounds) {
   std::vector<Attempt> attempts;
-  const Stage& stage = replayed.stages[broken.stage];
   if (!stage.hypotheses) return attempts;
-  std::vector<const Tensor*> storage;
-  const RunContext context = replayer.context_of(replayed, broken.stage, constants, storage);
-  const HalfKind half = replayer.settings().half;
-  std::vector<Hypothesis> hypotheses = stage.hypotheses(
-      {.context = context, .device = broken.device, .reference = broken.reference, .peers = [&](const Dims& dims) {
-         return replayer.peers(replayed, broken.stage, dims);
-       }});
-  const std::vector<std::int64_t> sample = sample_elements(broken.device.f32(), broken.reference.f32());
-  for (Hypothesis& hypothesis : hypotheses) {
-    if (hypothesis.free_parameters > 0 && hypothesis.free_parameters * kEquationsPerParameter > broken.device.size())
+  const std::vector<std::int64_t> sample = sample_elements(evidence.device.f32(), evidence.reference.f32());
+  Evidence with_line = evidence;
+  with_line.line = line_of(own, evidence.reference.f32());
+  for (Hypothesis& hypothesis : stage.hypotheses(with_line)) {
+    if (hypothesis.free_parameters > 0 && hypothesis.free_parameters * kEquationsPerParameter > evidence.device.size())
       continue;
-    const Bound bound = hypothesis.bound.empty() ? broken.bound : replayer.settings().bounds.of(hypothesis.bound);
-    attempts.push_back(attempt(std::move(hypothesis), bound, context, broken, sample, half));
+    const Bound bound = hypothesis.bound.empty() ? own : bounds.of(hypothesis.bound);
+    attempts.push_back(attempt(std::move(hypothesis), bound, evidence, sample));
   }
   rank(attempts);
   return attempts;
+}
+
+std::vector<Attempt> try_hypotheses(const Replayer& replayer, const ReplayedOp& replayed, const JudgedStage& broken,
+                                    HalfRounding constants) {
+  std::vector<const Tensor*> storage;
+  const RunContext context = replayer.context_of(replayed, broken.stage, constants, storage);
+  const Evidence evidence{
+      .context = context, .device = broken.device, .reference = broken.reference, .peers = [&](const Dims& dims) {
+        return replayer.peers(replayed, broken.stage, dims);
+      }};
+  return try_hypotheses(replayed.stages[broken.stage], evidence, broken.bound, replayer.settings().bounds);
 }
 
 }  // namespace qnndbg

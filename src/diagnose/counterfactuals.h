@@ -17,9 +17,13 @@ struct Attempt {
   bool decisive = false;  // matches, and no match needs fewer fitted numbers
 };
 
-/// Tries every hypothesis of a broken stage. Matches come first: those with the fewest free parameters, then in the
-/// order in which the operator lists them, except that a clearly smaller residual goes ahead. The replayer must still
-/// hold the operator's operands.
+/// Tries every hypothesis of a stage whose device output is beyond its bound. Matches come first: those with the fewest
+/// free parameters, then in the order in which the operator lists them, except that a clearly smaller residual goes
+/// ahead. `own` is the stage's bound; hypotheses that name another one take it from `bounds`.
+std::vector<Attempt> try_hypotheses(const Stage& stage, const Evidence& evidence, const Bound& own,
+                                    const Bounds& bounds);
+
+/// The same for a broken stage of a run. The replayer must still hold the operator's operands.
 std::vector<Attempt> try_hypotheses(const Replayer& replayer, const ReplayedOp& replayed, const JudgedStage& broken,
                                     HalfRounding constants);
 

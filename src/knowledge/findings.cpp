@@ -103,6 +103,8 @@ constexpr auto kTypes = std::to_array<FindingType>({
      "Check that the node was added to the graph and that the execution succeeded."},
     {"QD0250", "library_behaviour", "is computed wrongly by the library although the node is right",
      "Rewrite the operator for this library version, or report it to Qualcomm."},
+    {"QD0251", "bias_differs", "is computed with another bias",
+     "Dump the static bias tensor of the node and compare it with the model's."},
     {"QD0301", "fp16_overflow", "leaves the range of half precision",
      "Scale the operator's inputs or constants down and its consumers up, or run it in another precision."},
     {"QD0302", "fp16_underflow", "vanishes below the range of half precision",

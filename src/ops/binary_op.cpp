@@ -1,9 +1,11 @@
 // BinaryOp: arithmetic and comparisons with NumPy broadcasting, and an optional fused ReLU.
+#include <array>
 #include <cmath>
 #include <limits>
 
 #include "graph/mnn_wire.h"
 #include "ops/registry.h"
+#include "ops/support/binary_mistakes.h"
 #include "ops/support/broadcast.h"
 #include "ops/support/data_movement.h"
 #include "ops/support/elementwise.h"
@@ -182,34 +184,90 @@ class BinaryOp final : public Op {
       stages.push_back(std::move(permuted));
       from[static_cast<std::size_t>(small)] = -2;
     }
-    stages.push_back(main_stage(out, std::move(from)));
+    stages.push_back(main_stage(context, std::move(from)));
     return stages;
   }
 
   Layout output_layout(std::span<const Operand> inputs) const override { return follow_majority(inputs); }
 
  private:
-  Stage main_stage(const Dims& out, std::vector<int> from) const {
+  Stage main_stage(const LowerContext& context, std::vector<int> from) const {
+    const Dims& out = context.outputs[0].spec.dims;
+    BinaryStage meant{.meant = find_binary_function(kind_.qnn_type),
+                      .operands = {operand(context, 0, from[0]), operand(context, 1, from[1])},
+                      .out = out,
+                      .finish = relu_ ? relu_finish() : Finish{},
+                      .file = kMnnFile};
     Stage stage{.qnn_type = kind_.qnn_type, .inputs = std::move(from), .bound = kind_.bound};
-    stage.compute = [this, out](const RunContext& run) { return compute(run, out, relu_); };
-    if (relu_) {
-      stage.hypotheses = [this, out](const Evidence&) {
-        return std::vector<Hypothesis>{
-            {.cause = "activation_dropped",
-             .parameter = "activationType",
-             .used = "none",
-             .meant = "ReLU",
-             .file = kMnnFile,
-             .compute = [this, out](const RunContext& run) { return compute(run, out, false); }}};
-      };
+    stage.compute = [this, out](const RunContext& run) { return compute(run, out, op_, relu_); };
+    if (kind_.comparison) {
+      stage.hypotheses = [this, out](const Evidence&) { return other_comparisons(out); };
+    } else if (meant.meant != nullptr) {
+      stage.hypotheses = [this, meant](const Evidence& evidence) { return arithmetic_mistakes(evidence, meant); };
     }
     return stage;
   }
 
-  Result<StageResult> compute(const RunContext& run, const Dims& out, bool relu) const {
+  /// Operand k as the node reads it. What a helper node made of a constant is none: it is dumped.
+  static BinaryOperand operand(const LowerContext& context, std::size_t k, int from) {
+    BinaryOperand operand = binary_operand(context, k);
+    operand.constant = operand.constant && from == static_cast<int>(k);
+    return operand;
+  }
+
+  std::vector<Hypothesis> arithmetic_mistakes(const Evidence& evidence, const BinaryStage& meant) const {
+    std::vector<Hypothesis> list;
+    const auto activation = [&](std::string cause, std::string used, Finish finish) {
+      BinaryStage wrong = meant;
+      wrong.finish = std::move(finish);
+      list.push_back({.cause = std::move(cause),
+                      .parameter = "activationType",
+                      .used = std::move(used),
+                      .meant = relu_ ? "ReLU" : "none",
+                      .file = kMnnFile,
+                      .compute = binary_compute(wrong),
+                      .exact = binary_exact(wrong)});
+    };
+    if (relu_) {
+      activation("activation_dropped", "none", {});
+    } else {
+      activation("activation_wrong", "ReLU", relu_finish());
+    }
+    activation("activation_wrong", "ReLU6",
+               {.apply = [](float v, std::int64_t) { return std::min(std::max(v, 0.0F), 6.0F); }, .invert = {}});
+    for (Hypothesis& h : binary_mistakes(evidence, meant)) list.push_back(std::move(h));
+    if (!relu_) return list;
+    // MNN's backend never encodes the fused ReLU, so another mistake comes with that one.
+    BinaryStage plain = meant;
+    plain.finish = {};
+    for (Hypothesis& h : binary_mistakes(evidence, plain)) {
+      h.used += ", and no ReLU";
+      list.push_back(std::move(h));
+    }
+    return list;
+  }
+
+  std::vector<Hypothesis> other_comparisons(const Dims& out) const {
+    constexpr std::array kComparisons{wire::Bin_GREATER,    wire::Bin_GREATER_EQUAL, wire::Bin_LESS,
+                                      wire::Bin_LESS_EQUAL, wire::Bin_EQUAL,         wire::Bin_NOTEQUAL};
+    std::vector<Hypothesis> list;
+    for (wire::Bin other : kComparisons) {
+      if (other == op_) continue;
+      list.push_back(
+          {.cause = "binary_op_wrong",
+           .parameter = "node type",
+           .used = kind_of(other)->qnn_type,
+           .meant = kind_.qnn_type,
+           .file = kMnnFile,
+           .compute = [this, out, other](const RunContext& run) { return compute(run, out, other, false); }});
+    }
+    return list;
+  }
+
+  Result<StageResult> compute(const RunContext& run, const Dims& out, wire::Bin op, bool relu) const {
     const Tensor& a = *run.inputs[0];
     const Tensor& b = *run.inputs[1];
-    if (a.type() == DType::i32 && b.type() == DType::i32) return compute_integer(a, b, out);
+    if (a.type() == DType::i32 && b.type() == DType::i32) return compute_integer(a, b, out, op);
     const Tensor a_float = as_float(a);
     const Tensor b_float = as_float(b);
     const Tensor& x = a.type() == DType::f32 ? a : a_float;
@@ -217,7 +275,7 @@ class BinaryOp final : public Op {
     if (kind_.comparison) {
       StageResult result{.value = Tensor::i32(out)};
       broadcast_apply<float, float, std::int32_t>(x.f32(), x.dims(), y.f32(), y.dims(), result.value.i32(), out,
-                                                  [op = op_](float p, float q) { return compare(op, p, q); });
+                                                  [op](float p, float q) { return compare(op, p, q); });
       return result;
     }
     StageResult result{.value = Tensor::f32(out)};
@@ -230,22 +288,22 @@ class BinaryOp final : public Op {
       }
     };
     // The three common ones get loops of their own that vectorize.
-    switch (op_) {
+    switch (op) {
       case wire::Bin_ADD: with([](float p, float q) { return p + q; }); break;
       case wire::Bin_SUB: with([](float p, float q) { return p - q; }); break;
       case wire::Bin_MUL: with([](float p, float q) { return p * q; }); break;
-      default: with([op = op_](float p, float q) { return apply_float(op, p, q); });
+      default: with([op](float p, float q) { return apply_float(op, p, q); });
     }
     return result;
   }
 
-  Result<StageResult> compute_integer(const Tensor& a, const Tensor& b, const Dims& out) const {
+  Result<StageResult> compute_integer(const Tensor& a, const Tensor& b, const Dims& out, wire::Bin op) const {
     StageResult result{.value = Tensor::i32(out)};
     std::optional<Error> error;
     broadcast_apply<std::int32_t, std::int32_t, std::int32_t>(a.i32(), a.dims(), b.i32(), b.dims(), result.value.i32(),
                                                               out, [&](std::int32_t p, std::int32_t q) -> std::int32_t {
-                                                                if (kind_.comparison) return compare(op_, p, q);
-                                                                auto value = apply_integer(op_, p, q);
+                                                                if (kind_.comparison) return compare(op, p, q);
+                                                                auto value = apply_integer(op, p, q);
                                                                 if (!value) {
                                                                   error = value.error();
                                                                   return 0;

@@ -6,26 +6,10 @@
 namespace qnndbg {
 namespace {
 
-class ConvolutionDepthwise final : public ConvolutionFamily {
- public:
-  using ConvolutionFamily::ConvolutionFamily;
-
- protected:
-  AxisPlan plan_axis(bool vertical, std::int64_t in) const override {
-    return plan_convolution_axis(parameters(), vertical, in);
-  }
-  Result<Tensor> compute(const Tensor& x, std::span<const float> weight, std::span<const float> bias,
-                         const ConvGeometry& geometry, const Dims& out) const override {
-    return convolution(x, weight, bias, geometry, out);
-  }
-  double element(const Tensor& x, std::span<const float> weight, std::span<const float> bias,
-                 const ConvGeometry& geometry, const Dims& out, std::int64_t index) const override {
-    return convolution_element(x, weight, bias, geometry, out, index);
-  }
-  std::string qnn_type() const override { return "DepthWiseConv2d"; }
-  std::string node_suffix() const override { return "_convDepthwise"; }
-  std::string mnn_file() const override { return "source/backend/qnn/execution/QNNConvDepthwise.cpp"; }
-};
+constexpr ConvKind kKind{.qnn_type = "DepthWiseConv2d",
+                         .node_suffix = "_convDepthwise",
+                         .mnn_file = "source/backend/qnn/execution/QNNConvDepthwise.cpp",
+                         .plan_axis = plan_convolution_axis};
 
 Result<std::unique_ptr<Op>> make(const Model& model, const OpNode& node) {
   auto parameters = read_conv_parameters(model, node);
@@ -33,7 +17,7 @@ Result<std::unique_ptr<Op>> make(const Model& model, const OpNode& node) {
   // Old files leave `group` at 1: the operator type alone says that each channel stands for itself.
   parameters->geometry.group = parameters->output_channels;
   parameters->input_channels = parameters->output_channels;
-  return std::make_unique<ConvolutionDepthwise>(model, node, std::move(*parameters));
+  return std::make_unique<ConvolutionFamily>(kKind, model, node, std::move(*parameters));
 }
 
 const RegisterOp kRegister{"ConvolutionDepthwise", make};

@@ -3,10 +3,13 @@
 
 #include "graph/mnn_wire.h"
 #include "ops/registry.h"
+#include "ops/support/activation.h"
 #include "ops/support/elementwise.h"
 
 namespace qnndbg {
 namespace {
+
+constexpr const char* kMnnFile = "source/backend/qnn/execution/QNNActivation.cpp";
 
 class Elu final : public ElementwiseOp {
  public:
@@ -14,7 +17,17 @@ class Elu final : public ElementwiseOp {
 
  protected:
   Result<Stage> stage() const override {
-    return unary_stage("Elu", "unmeasured", [alpha = alpha_](float x) { return x < 0 ? alpha * std::expm1(x) : x; });
+    Stage elu =
+        unary_stage("Elu", "unmeasured", [alpha = alpha_](float x) { return x < 0 ? alpha * std::expm1(x) : x; });
+    elu.hypotheses = [alpha = alpha_](const Evidence& evidence) {
+      std::vector<Hypothesis> list =
+          activation_mistakes(alpha == 1 ? "ELU" : fmt::format("ELU, alpha {:g}", alpha), "node type", kMnnFile);
+      const auto below_zero = [](float x) { return std::expm1(x); };
+      for (Hypothesis& h : slope_mistakes(evidence, alpha, below_zero, "unmeasured", kMnnFile))
+        list.push_back(std::move(h));
+      return list;
+    };
+    return elu;
   }
 
  private:

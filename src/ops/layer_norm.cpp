@@ -6,7 +6,9 @@
 #include "graph/mnn_wire.h"
 #include "ops/registry.h"
 #include "ops/support/axis_swap.h"
+#include "ops/support/channel_constants.h"
 #include "ops/support/host_values.h"
+#include "ops/support/snap.h"
 
 namespace qnndbg {
 namespace {
@@ -20,21 +22,32 @@ struct Parameters {
   std::vector<float> beta = {};   // empty: 0
 };
 
-/// Normalises runs of `extent` consecutive elements. Statistics in double: x - mean cancels.
-void normalize_rows(std::span<const float> x, std::int64_t extent, const Parameters& p, std::span<const float> gamma,
-                    std::span<const float> beta, std::span<float> y) {
+/// Mean and mean square deviation of a run. In double: x - mean cancels.
+struct Statistics {
+  double mean = 0;
+  double variance = 0;
+};
+
+Statistics statistics_of(std::span<const float> run, bool rms) {
+  Statistics s;
+  const auto n = static_cast<double>(run.size());
+  if (!rms) s.mean = std::accumulate(run.begin(), run.end(), 0.0) / n;
+  for (float v : run) s.variance += (v - s.mean) * (v - s.mean);
+  s.variance /= n;
+  return s;
+}
+
+/// Normalises runs of `extent` consecutive elements.
+void normalize_rows(std::span<const float> x, std::int64_t extent, const Parameters& p, std::span<float> y) {
   const auto n = static_cast<std::size_t>(extent);
   for (std::size_t row = 0; row + n <= x.size(); row += n) {
     const std::span<const float> in = x.subspan(row, n);
-    double mean = 0;
-    if (!p.rms) mean = std::accumulate(in.begin(), in.end(), 0.0) / static_cast<double>(n);
-    double square = 0;
-    for (float v : in) square += (v - mean) * (v - mean);
-    const double scale = 1.0 / std::sqrt(square / static_cast<double>(n) + p.epsilon);
+    const Statistics s = statistics_of(in, p.rms);
+    const double scale = 1.0 / std::sqrt(s.variance + p.epsilon);
     for (std::size_t i = 0; i < n; ++i) {
-      const double g = gamma.empty() ? 1.0 : gamma[i];
-      const double b = beta.empty() ? 0.0 : beta[i];
-      y[row + i] = static_cast<float>((in[i] - mean) * scale * g + b);
+      const double g = p.gamma.empty() ? 1.0 : p.gamma[i];
+      const double b = p.beta.empty() ? 0.0 : p.beta[i];
+      y[row + i] = static_cast<float>((in[i] - s.mean) * scale * g + b);
     }
   }
 }
@@ -106,42 +119,156 @@ class LayerNorm final : public Op {
     return extent;
   }
 
+  static std::vector<int> run_to_end(const std::vector<int>& axes, int rank) {
+    std::vector<int> to_end;
+    for (int k = 0; k < rank; ++k) {
+      if (std::find(axes.begin(), axes.end(), k) == axes.end()) to_end.push_back(k);
+    }
+    to_end.insert(to_end.end(), axes.begin(), axes.end());
+    return to_end;
+  }
+
   Stage main_stage(const std::vector<int>& axes) const {
     return {.qnn_type = p_.rms ? "RmsNorm" : "LayerNorm",
             .inputs = {0},
             .bound = "LayerNorm",
-            .compute = [this, axes](const RunContext& run) { return compute(run, axes); }};
+            .compute = [this, axes](const RunContext& run) { return compute(run, axes, on_device(run)); },
+            .hypotheses = [this, axes](const Evidence& evidence) { return mistakes(evidence, axes); }};
   }
 
-  Result<StageResult> compute(const RunContext& run, const std::vector<int>& axes) const {
+  /// The parameters with gamma and beta rounded as the device has them.
+  Parameters on_device(const RunContext& run) const {
+    Parameters p = p_;
+    if (!run.constants) return p;
+    round_to_half(p.gamma, *run.constants, run.half);
+    round_to_half(p.beta, *run.constants, run.half);
+    return p;
+  }
+
+  Result<StageResult> compute(const RunContext& run, const std::vector<int>& axes, const Parameters& p) const {
     const Tensor& x = *run.inputs[0];
     if (x.type() != DType::f32) return fail("LayerNorm of integers");
-    std::vector<float> gamma = p_.gamma;
-    std::vector<float> beta = p_.beta;
-    if (run.constants) {
-      round_to_half(gamma, *run.constants, run.half);
-      round_to_half(beta, *run.constants, run.half);
-    }
     const std::int64_t extent = run_extent(x.dims(), axes);
     if (extent <= 0) return StageResult{.value = x.clone()};
     StageResult result{.value = Tensor::f32(x.dims())};
     if (axes.empty() || axes.back() == x.rank() - 1) {
-      normalize_rows(x.f32(), extent, p_, gamma, beta, result.value.f32());
+      normalize_rows(x.f32(), extent, p, result.value.f32());
       return result;
     }
     // The run is not at the end: move it there, normalise, move it back.
-    std::vector<int> to_end;
-    for (int k = 0; k < x.rank(); ++k) {
-      if (std::find(axes.begin(), axes.end(), k) == axes.end()) to_end.push_back(k);
-    }
-    to_end.insert(to_end.end(), axes.begin(), axes.end());
+    const std::vector<int> to_end = run_to_end(axes, x.rank());
     const Tensor moved = permute(x, to_end);
     Tensor normalised = Tensor::f32(moved.dims());
-    normalize_rows(moved.f32(), extent, p_, gamma, beta, normalised.f32());
+    normalize_rows(moved.f32(), extent, p, normalised.f32());
     std::vector<int> back(to_end.size());
     for (std::size_t k = 0; k < to_end.size(); ++k) back[static_cast<std::size_t>(to_end[k])] = static_cast<int>(k);
     result.value = permute(normalised, back);
     return result;
+  }
+
+  /// What the device's output says about gamma, beta and epsilon, the other two taken as right.
+  struct Observed {
+    std::vector<Interval> gamma, beta;
+    Interval epsilon;
+  };
+
+  Observed observe(const Evidence& evidence, const std::vector<int>& axes, const Parameters& p) const {
+    const Tensor& x = *evidence.context.inputs[0];
+    const auto n = static_cast<std::size_t>(run_extent(x.dims(), axes));
+    Observed seen{.gamma = std::vector<Interval>(n), .beta = std::vector<Interval>(n), .epsilon = {}};
+    const std::vector<int> to_end = run_to_end(axes, x.rank());
+    const Tensor moved = permute(x, to_end);
+    const Tensor device = permute(evidence.device, to_end);
+    for (std::size_t row = 0; row + n <= moved.f32().size(); row += n) {
+      const Statistics s = statistics_of(moved.f32().subspan(row, n), p.rms);
+      const double scale = 1.0 / std::sqrt(s.variance + p.epsilon);
+      for (std::size_t i = 0; i < n; ++i) {
+        const double centred = moved.f32()[row + i] - s.mean;
+        const double d = device.f32()[row + i];
+        const double tolerance = evidence.line.at(d);
+        const double g = p.gamma.empty() ? 1.0 : p.gamma[i];
+        const double b = p.beta.empty() ? 0.0 : p.beta[i];
+        const double normal = centred * scale;
+        seen.beta[i].meet(d - normal * g - tolerance, d - normal * g + tolerance);
+        meet_quotient(seen.gamma[i], d - b, normal, tolerance);
+        // d - b = g (x - mean) / sqrt(variance + epsilon)
+        Interval factor;
+        meet_quotient(factor, d - b, g * centred, tolerance);
+        if (factor.equations > 0 && factor.low > 0)
+          seen.epsilon.meet(1 / (factor.high * factor.high) - s.variance, 1 / (factor.low * factor.low) - s.variance);
+      }
+    }
+    return seen;
+  }
+
+  /// Narrows `interval` to the values v with |value - v * by| <= tolerance; a small divisor says nothing.
+  static void meet_quotient(Interval& interval, double value, double by, double tolerance) {
+    if (std::fabs(by) < 1e-3) return;
+    const double a = (value - tolerance) / by;
+    const double b = (value + tolerance) / by;
+    interval.meet(std::min(a, b), std::max(a, b));
+  }
+
+  std::vector<Hypothesis> mistakes(const Evidence& evidence, const std::vector<int>& axes) const {
+    std::vector<Hypothesis> list;
+    if (evidence.context.inputs[0]->type() != DType::f32 || axes.empty()) return list;
+    if (run_extent(evidence.context.inputs[0]->dims(), axes) <= 0) return list;
+    const Parameters right = on_device(evidence.context);
+    const HalfRounding rounding = evidence.context.constants.value_or(HalfRounding::nearest);
+    const auto propose = [&](std::string cause, std::string parameter, std::string used, std::string meant,
+                             Parameters p, int free_parameters) {
+      list.push_back(
+          {.cause = std::move(cause),
+           .parameter = std::move(parameter),
+           .used = std::move(used),
+           .meant = std::move(meant),
+           .file = "source/backend/qnn/execution/QNNLayerNorm.cpp",
+           .free_parameters = free_parameters,
+           .compute = [this, axes, p = std::move(p)](const RunContext& run) { return compute(run, axes, p); }});
+    };
+    const Observed seen = observe(evidence, axes, right);
+    for (ConstantMistake& m : explain_constants({p_.gamma, right.gamma, rounding}, seen.gamma)) {
+      const char* cause = gamma_cause(m.kind);
+      if (cause == nullptr) continue;
+      Parameters p = right;
+      p.gamma = std::move(m.values);
+      propose(cause, "gamma", m.used, "the model's gamma", std::move(p), m.free_parameters);
+    }
+    for (ConstantMistake& m : explain_constants({p_.beta, right.beta, rounding}, seen.beta)) {
+      const char* cause = beta_cause(m.kind);
+      if (cause == nullptr) continue;
+      Parameters p = right;
+      p.beta = std::move(m.values);
+      propose(cause, "beta", m.used, "the model's beta", std::move(p), m.free_parameters);
+    }
+    if (seen.epsilon.equations > 0 && !seen.epsilon.contains(p_.epsilon)) {
+      for (double epsilon : plain_values(std::max(0.0, seen.epsilon.low), seen.epsilon.high)) {
+        Parameters p = right;
+        p.epsilon = static_cast<float>(epsilon);
+        propose("layernorm_epsilon_wrong", "epsilon", fmt::format("{:g}", epsilon), fmt::format("{:g}", p_.epsilon),
+                std::move(p), 1);
+      }
+    }
+    return list;
+  }
+
+  /// The ids that causes.md has; other mistakes with gamma and beta have none.
+  static const char* gamma_cause(ConstantMistakeKind kind) {
+    switch (kind) {
+      case ConstantMistakeKind::dropped: return "gamma_dropped";
+      case ConstantMistakeKind::ignored: return "gamma_ignored";
+      case ConstantMistakeKind::misordered: return "gamma_misordered";
+      case ConstantMistakeKind::scaled: return "gamma_scale_wrong";
+      case ConstantMistakeKind::differs: return nullptr;
+    }
+    return nullptr;
+  }
+  static const char* beta_cause(ConstantMistakeKind kind) {
+    switch (kind) {
+      case ConstantMistakeKind::dropped: return "beta_dropped";
+      case ConstantMistakeKind::misordered: return "beta_misordered";
+      default: return nullptr;
+    }
   }
 
   Parameters p_;

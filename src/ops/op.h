@@ -76,6 +76,13 @@ struct Hypothesis {
   MakeExact exact = {};
 };
 
+/// About how far a sound element may be from its exact value, for a first look; the engine's bound decides.
+struct ErrorLine {
+  double relative = 1.1 * kHalfUnitRoundoff;
+  double absolute = 1.1 * 0x1p-15;
+  double at(double y) const { return relative * (y < 0 ? -y : y) + absolute; }
+};
+
 /// Another tensor of the run that might have been read by mistake.
 struct Peer {
   std::string name = {};  // as dumped
@@ -87,6 +94,7 @@ struct Evidence {
   RunContext context;
   const Tensor& device;     // the device's output of the stage
   const Tensor& reference;  // the right output, same dims
+  ErrorLine line = {};
   /// The dumped f32 tensors with these logical dims that exist before the operator runs, except the stage's own inputs;
   /// may be empty.
   std::function<std::vector<Peer>(const Dims&)> peers = {};

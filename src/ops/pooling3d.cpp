@@ -2,7 +2,7 @@
 #include "graph/mnn_wire.h"
 #include "ops/registry.h"
 #include "ops/support/host_values.h"
-#include "ops/support/pooling_kernel.h"
+#include "ops/support/pooling_mistakes.h"
 
 namespace qnndbg {
 namespace {
@@ -29,7 +29,13 @@ class GlobalPooling final : public Op {
            if (x.type() != DType::f32) return fail("pooling of integers is not implemented");
            const PoolGeometry whole{.kernel_h = x.dims()[2], .kernel_w = x.dims()[3]};
            return StageResult{.value = pool(x, kind, PoolCount::inside, whole, out)};
-         }}};
+         },
+         .hypotheses =
+             [kind = kind_, in = context.inputs[0].spec.dims,
+              out = context.outputs[0].spec.dims](const Evidence& evidence) {
+               return pooling_mistakes(evidence,
+                                       {.kind = kind, .geometry = {.kernel_h = in[2], .kernel_w = in[3]}, .out = out});
+             }}};
   }
 
   Layout output_layout(std::span<const Operand>) const override { return Layout::channel_last; }

@@ -3,10 +3,15 @@
 
 #include "graph/mnn_wire.h"
 #include "ops/registry.h"
+#include "ops/support/activation.h"
 #include "ops/support/elementwise.h"
 
 namespace qnndbg {
 namespace {
+
+constexpr const char* kMnnFile = "source/backend/qnn/execution/QNNActivation.cpp";
+
+float identity(float x) { return x; }
 
 class Relu final : public ElementwiseOp {
  public:
@@ -15,7 +20,13 @@ class Relu final : public ElementwiseOp {
  protected:
   Result<Stage> stage() const override {
     if (slope_ == 0) {
-      return unary_stage("Relu", "exact", [](float x) { return x < 0 ? 0.0F : x; });
+      Stage relu = unary_stage("Relu", "exact", [](float x) { return x < 0 ? 0.0F : x; });
+      relu.hypotheses = [](const Evidence& evidence) {
+        std::vector<Hypothesis> list = activation_mistakes("ReLU", "node type", kMnnFile);
+        for (Hypothesis& h : slope_mistakes(evidence, 0, identity, "Prelu", kMnnFile)) list.push_back(std::move(h));
+        return list;
+      };
+      return relu;
     }
     Stage leaky = unary_stage("Prelu", "Prelu", [](float x) { return x; });
     leaky.compute = [slope = slope_](const RunContext& run) -> Result<StageResult> {
@@ -23,6 +34,11 @@ class Relu final : public ElementwiseOp {
       float s = slope;  // a static tensor of the node, so rounded like a weight
       if (run.constants) round_to_half({&s, 1}, *run.constants, run.half);
       return StageResult{.value = map_elements(*run.inputs[0], [s](float x) { return x < 0 ? s * x : x; })};
+    };
+    leaky.hypotheses = [slope = slope_](const Evidence& evidence) {
+      std::vector<Hypothesis> list = activation_mistakes("leaky ReLU", "node type", kMnnFile);
+      for (Hypothesis& h : slope_mistakes(evidence, slope, identity, "Prelu", kMnnFile)) list.push_back(std::move(h));
+      return list;
     };
     return leaky;
   }

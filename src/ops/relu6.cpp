@@ -3,10 +3,13 @@
 
 #include "graph/mnn_wire.h"
 #include "ops/registry.h"
+#include "ops/support/activation.h"
 #include "ops/support/elementwise.h"
 
 namespace qnndbg {
 namespace {
+
+constexpr const char* kMnnFile = "source/backend/qnn/execution/QNNActivation.cpp";
 
 class Relu6 final : public ElementwiseOp {
  public:
@@ -15,8 +18,15 @@ class Relu6 final : public ElementwiseOp {
  protected:
   Result<Stage> stage() const override {
     // The limits are float parameters of the node, but its output is half: a limit between two halves is rounded.
-    return unary_stage("ReluMinMax", "ReluMinMax",
-                       [low = low_, high = high_](float x) { return std::min(std::max(x, low), high); });
+    Stage clip = unary_stage("ReluMinMax", "ReluMinMax",
+                             [low = low_, high = high_](float x) { return std::min(std::max(x, low), high); });
+    clip.hypotheses = [low = low_, high = high_](const Evidence& evidence) {
+      std::vector<Hypothesis> list = activation_mistakes(
+          low == 0 && high == 6 ? "ReLU6" : fmt::format("clip to {:g} .. {:g}", low, high), "node type", kMnnFile);
+      for (Hypothesis& h : clip_mistakes(evidence, low, high, kMnnFile)) list.push_back(std::move(h));
+      return list;
+    };
+    return clip;
   }
 
  private:

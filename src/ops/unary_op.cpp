@@ -23,6 +23,8 @@ float erf_inv(float y) {
   return static_cast<float>(x);
 }
 
+constexpr const char* kMnnFile = "source/backend/qnn/execution/QNNUnary.cpp";
+
 /// What the backend builds for one function. An empty qnn_type: MNN's QNN backend has no node for it.
 struct Function {
   const char* qnn_type;
@@ -72,6 +74,22 @@ Result<Function> function_of(wire::Un type) {
   return fail("unary function {} is not known", static_cast<int>(type));
 }
 
+/// The name under which known_activations() lists the function; its enumerator's otherwise.
+std::string_view name_of(wire::Un type) {
+  switch (type) {
+    case wire::Un_ABS: return "Abs";
+    case wire::Un_NEG: return "Neg";
+    case wire::Un_EXP: return "Exp";
+    case wire::Un_SIGMOID: return "Sigmoid";
+    case wire::Un_TANH: return "Tanh";
+    case wire::Un_HARDSWISH: return "HardSwish";
+    case wire::Un_GELU:
+    case wire::Un_GELU_STANDARD: return "GELU";
+    case wire::Un_SILU: return "SiLU";
+    default: return wire::EnumNameUn(type);
+  }
+}
+
 class UnaryOp final : public Op {
  public:
   UnaryOp(wire::Un type, Function function) : type_(type), function_(function) {}
@@ -106,6 +124,10 @@ class UnaryOp final : public Op {
     Stage stage = unary_stage(
         function_.qnn_type, function_.bound, function_.f,
         type_ == wire::Un_SILU ? [](float x) { return std::fabs(x); } : static_cast<float (*)(float)>(nullptr));
+    stage.hypotheses = [this](const Evidence& evidence) {
+      if (evidence.context.inputs[0]->type() != DType::f32) return std::vector<Hypothesis>{};
+      return activation_mistakes(name_of(type_), "node type", kMnnFile);
+    };
     // Shape arithmetic on the host is integer.
     stage.compute = [general = stage.compute, type = type_](const RunContext& run) -> Result<StageResult> {
       if (run.inputs[0]->type() == DType::f32) return general(run);

@@ -157,6 +157,30 @@ class OneOp {
     return run_reference(*op_, operands(inputs), inputs, std::nullopt);
   }
 
+  /// The stages of the operator when the dump holds `dumped`; a failed test and none if it refuses.
+  std::vector<Stage> stages(const std::vector<const Tensor*>& inputs, const std::set<std::string>& dumped = {}) const {
+    if (!op_) {
+      ADD_FAILURE() << error_.message;
+      return {};
+    }
+    const std::vector<Operand> in = operands(inputs);
+    auto specs = op_->infer(in);
+    if (!specs) {
+      ADD_FAILURE() << specs.error().message;
+      return {};
+    }
+    std::vector<Operand> out;
+    for (const TensorSpec& spec : *specs) out.push_back({.present = true, .spec = spec});
+    auto stages = op_->lower({.inputs = in, .outputs = out, .dumped = [&](std::string_view name) {
+                                return dumped.count(std::string(name)) == 1;
+                              }});
+    if (!stages) {
+      ADD_FAILURE() << stages.error().message;
+      return {};
+    }
+    return std::move(*stages);
+  }
+
   /// The operator's first output; a failed test and an empty tensor if it refuses.
   Tensor output(const std::vector<const Tensor*>& inputs) const {
     auto result = run(inputs);
@@ -177,30 +201,14 @@ class OneOp {
   /// The operator in the stages that it has when the dump holds `dumped`, chained. Checks that every name of `dumped`
   /// is a stage, that exact() agrees with the value, and that |value| <= magnitude.
   std::vector<Tensor> chained(const std::vector<const Tensor*>& inputs, const std::set<std::string>& dumped) const {
-    if (!op_) {
-      ADD_FAILURE() << error_.message;
-      return {};
-    }
-    const std::vector<Operand> in = operands(inputs);
-    auto specs = op_->infer(in);
-    if (!specs) {
-      ADD_FAILURE() << specs.error().message;
-      return {};
-    }
-    std::vector<Operand> out;
-    for (const TensorSpec& spec : *specs) out.push_back({.present = true, .spec = spec});
-    auto stages = op_->lower({.inputs = in, .outputs = out, .dumped = [&](std::string_view name) {
-                                return dumped.count(std::string(name)) == 1;
-                              }});
-    if (!stages) {
-      ADD_FAILURE() << stages.error().message;
-      return {};
-    }
-    std::vector<Tensor> values(stages->size());
-    std::vector<Tensor> outputs(out.size());
+    const std::vector<Stage> stages = this->stages(inputs, dumped);
+    int count = 0;
+    for (const Stage& stage : stages) count = std::max(count, stage.output + 1);
+    std::vector<Tensor> values(stages.size());
+    std::vector<Tensor> outputs(u(count));
     std::set<std::string> names;
-    for (std::size_t s = 0; s < stages->size(); ++s) {
-      const Stage& stage = (*stages)[s];
+    for (std::size_t s = 0; s < stages.size(); ++s) {
+      const Stage& stage = stages[s];
       std::vector<const Tensor*> from;
       for (int k : stage.inputs) from.push_back(k >= 0 ? inputs[u(k)] : &values[u(-1 - k)]);
       const RunContext context{.inputs = from, .want_magnitude = true};

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "ops/support/elementwise.h"
+#include "ops/support/snap.h"
 
 namespace qnndbg {
 namespace {
@@ -59,6 +60,68 @@ std::vector<Hypothesis> activation_mistakes(std::string_view meant, std::string 
                     .bound = std::string(other.bound),
                     .compute = std::move(wrong.compute)});
   }
+  return list;
+}
+
+std::vector<Hypothesis> slope_mistakes(const Evidence& evidence, double meant, float (*f)(float), std::string bound,
+                                       std::string file) {
+  std::vector<Hypothesis> list;
+  const std::span<const float> x = evidence.context.inputs[0]->f32();
+  const std::span<const float> device = evidence.device.f32();
+  if (x.size() != device.size()) return list;
+  double fd = 0;
+  double ff = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    if (!(x[i] < 0)) continue;
+    const double value = f(x[i]);
+    fd += value * device[i];
+    ff += value * value;
+  }
+  if (!(ff > 0) || !std::isfinite(fd / ff)) return list;
+  for (double slope : snap_candidates(fd / ff)) {
+    // The coefficient is a half on the device, whatever was typed.
+    auto rounded = static_cast<float>(slope);
+    round_to_half({&rounded, 1}, HalfRounding::nearest, HalfKind::htp);
+    list.push_back({.cause = "activation_slope_wrong",
+                    .parameter = "slope below zero",
+                    .used = fmt::format("{:g}", slope),
+                    .meant = fmt::format("{:g}", meant),
+                    .file = file,
+                    .free_parameters = 1,
+                    .bound = bound,
+                    .compute = [f, rounded](const RunContext& run) -> Result<StageResult> {
+                      return StageResult{
+                          .value = map_elements(*run.inputs[0], [&](float v) { return v < 0 ? rounded * f(v) : v; })};
+                    }});
+  }
+  return list;
+}
+
+std::vector<Hypothesis> clip_mistakes(const Evidence& evidence, float low, float high, std::string file) {
+  std::vector<Hypothesis> list;
+  const std::span<const float> device = evidence.device.f32();
+  if (device.empty()) return list;
+  const auto [min, max] = std::minmax_element(device.begin(), device.end());
+  const auto text = [](float limit) { return std::isinf(limit) ? std::string("none") : fmt::format("{:g}", limit); };
+  const auto consider = [&](float l, float h, int moved) {
+    if (!(l < h)) return;
+    const auto both = [&](float first, float second) { return fmt::format("{} and {}", text(first), text(second)); };
+    list.push_back({.cause = "clip_range_wrong",
+                    .parameter = moved == 2 ? "min_value and max_value"
+                                 : l == low ? "max_value"
+                                            : "min_value",
+                    .used = moved == 2 ? both(l, h) : text(l == low ? h : l),
+                    .meant = moved == 2 ? both(low, high) : text(l == low ? high : low),
+                    .file = file,
+                    .free_parameters = moved,
+                    .compute = [l, h](const RunContext& run) -> Result<StageResult> {
+                      return StageResult{
+                          .value = map_elements(*run.inputs[0], [=](float v) { return std::min(std::max(v, l), h); })};
+                    }});
+  };
+  if (*max != high) consider(low, *max, 1);
+  if (*min != low) consider(*min, high, 1);
+  if (*max != high && *min != low) consider(*min, *max, 2);
   return list;
 }
 

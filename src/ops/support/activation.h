@@ -32,4 +32,12 @@ std::span<const Activation> known_activations();
 /// known function (`activation_wrong`). `meant` is the right one's name; `parameter` names what is wrong ("node type").
 std::vector<Hypothesis> activation_mistakes(std::string_view meant, std::string parameter, std::string file);
 
+/// Least squares of device = s * f(x) over the elements with x < 0: `activation_slope_wrong` with the slope s, snapped
+/// to plain values. For functions that pass x >= 0 through; f is the identity for a leaky ReLU, exp(x) - 1 for ELU.
+std::vector<Hypothesis> slope_mistakes(const Evidence& evidence, double meant, float (*f)(float), std::string bound,
+                                       std::string file);
+
+/// A clamp with other limits, read off the device's extremes: `clip_range_wrong`, one or both limits moved.
+std::vector<Hypothesis> clip_mistakes(const Evidence& evidence, float low, float high, std::string file);
+
 }  // namespace qnndbg

@@ -4,9 +4,10 @@
 #include <cmath>
 
 #include "graph/mnn_wire.h"
+#include "ops/support/convolution_mistakes.h"
 #include "ops/support/data_movement.h"
+#include "ops/support/elementwise.h"
 #include "ops/support/host_values.h"
-#include "ops/support/snap.h"
 
 namespace qnndbg {
 namespace {
@@ -18,12 +19,6 @@ std::int64_t extent_in_caffe_mode(std::int64_t in, std::int64_t before, std::int
                                   std::int64_t stride) {
   const std::int64_t padded = in + before + after - effective;
   return padded < 0 ? 0 : padded / stride + 1;
-}
-
-std::vector<float> scaled(std::span<const float> values, double factor) {
-  std::vector<float> out(values.begin(), values.end());
-  for (float& v : out) v = static_cast<float>(v * factor);
-  return out;
 }
 
 std::vector<float> absolute(std::span<const float> values) {
@@ -38,27 +33,13 @@ Tensor absolute(const Tensor& tensor) {
   return out;
 }
 
-std::string_view name_of(FusedActivation activation) {
-  switch (activation) {
-    case FusedActivation::none: return "none";
-    case FusedActivation::relu: return "ReLU";
-    case FusedActivation::relu6: return "ReLU6";
-  }
-  return "?";
+const Activation* activation_named(std::string_view name) {
+  const std::span<const Activation> all = known_activations();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const Activation& a) { return a.name == name; });
+  return found == all.end() ? nullptr : &*found;
 }
 
 }  // namespace
-
-void apply(FusedActivation activation, Tensor& tensor) {
-  if (activation == FusedActivation::none) return;
-  const float high = activation == FusedActivation::relu6 ? 6.0F : INFINITY;
-  for (float& v : tensor.f32()) v = v < 0 ? 0 : v > high ? high : v;
-}
-
-double apply(FusedActivation activation, double value) {
-  if (activation == FusedActivation::none) return value;
-  return std::clamp(value, 0.0, activation == FusedActivation::relu6 ? 6.0 : HUGE_VAL);
-}
 
 Result<ConvParameters> read_conv_parameters(const Model& model, const OpNode& node) {
   const wire::Convolution2D* main = model.wire_op(node.index).main_as_Convolution2D();
@@ -81,9 +62,7 @@ Result<ConvParameters> read_conv_parameters(const Model& model, const OpNode& no
   p.pad_y = common.padY();
   p.input_channels = common.inputCount();
   p.output_channels = common.outputCount();
-  p.activation = common.relu6()  ? FusedActivation::relu6
-                 : common.relu() ? FusedActivation::relu
-                                 : FusedActivation::none;
+  p.activation = common.relu6() ? activation_named("ReLU6") : common.relu() ? activation_named("ReLU") : nullptr;
   for (std::int64_t v : {p.geometry.kernel_h, p.geometry.kernel_w, p.geometry.stride_h, p.geometry.stride_w,
                          p.geometry.dilation_h, p.geometry.dilation_w, p.geometry.group, p.output_channels}) {
     if (v < 1 || v > kMaxKernelParameter)
@@ -117,12 +96,48 @@ AxisPlan plan_convolution_axis(const ConvParameters& p, bool vertical, std::int6
   return {};
 }
 
-Result<ConvConstants> conv_constants(const Model& model, int op, const RunContext& run) {
+Result<StageResult> run_convolution(const ConvKind& kind, const ConvVariant& variant, const Tensor& x, const Dims& out,
+                                    bool want_magnitude) {
+  const ConvGeometry& g = variant.geometry;
+  const auto taps = static_cast<std::size_t>(g.kernel_h * g.kernel_w);
+  const auto channels =
+      static_cast<std::size_t>(kind.transposed ? out[1] / g.group * x.dims()[1] : x.dims()[1] / g.group * out[1]);
+  if (variant.weight.size() != taps * channels) {
+    return fail("{} weights do not fit {} input and {} output channels", variant.weight.size(), x.dims()[1], out[1]);
+  }
+  const auto compute = kind.transposed ? deconvolution : convolution;
+  auto y = compute(x, variant.weight, variant.bias, g, out);
+  if (!y) return fail(y.error());
+  StageResult result{.value = std::move(*y)};
+  if (variant.activation != nullptr) {
+    for (float& v : result.value.f32()) v = variant.activation->f(v);
+  }
+  if (want_magnitude) {
+    auto magnitude = compute(absolute(x), absolute(variant.weight), absolute(variant.bias), g, out);
+    if (!magnitude) return fail(magnitude.error());
+    result.magnitude = std::move(*magnitude);
+  }
+  return result;
+}
+
+double convolution_value(const ConvKind& kind, const ConvVariant& variant, const Tensor& x, const Dims& out,
+                         std::int64_t element) {
+  const auto value = kind.transposed ? deconvolution_element : convolution_element;
+  const double y = value(x, variant.weight, variant.bias, variant.geometry, out, element);
+  if (variant.activation == nullptr) return y;
+  // ReLU and the like only choose; what rounds is not looked at that closely.
+  const float chosen = variant.activation->f(static_cast<float>(y));
+  return chosen == static_cast<float>(y) ? y : chosen;
+}
+
+Result<ConvVariant> conv_constants(const Model& model, int op, const RunContext& run) {
   auto weight = model.convolution_weight(op);
   if (!weight) return fail(weight.error());
   auto bias = model.convolution_bias(op);
   if (!bias) return fail(bias.error());
-  ConvConstants out{{weight->values().begin(), weight->values().end()}, {bias->values().begin(), bias->values().end()}};
+  ConvVariant out{.weight = {weight->values().begin(), weight->values().end()},
+                  .bias = {bias->values().begin(), bias->values().end()},
+                  .geometry = {}};
   if (run.constants) {
     round_to_half(out.weight, *run.constants, run.half);
     round_to_half(out.bias, *run.constants, run.half);
@@ -145,60 +160,49 @@ Result<std::vector<TensorSpec>> ConvolutionFamily::infer(std::span<const Operand
     return fail("input {} has {} channels, the weights are for {}", to_string(x->dims), channels,
                 parameters_.input_channels);
   }
-  Dims out{x->dims[0], parameters_.output_channels, plan_axis(true, x->dims[2]).out, plan_axis(false, x->dims[3]).out};
+  Dims out{x->dims[0], parameters_.output_channels, kind_.plan_axis(parameters_, true, x->dims[2]).out,
+           kind_.plan_axis(parameters_, false, x->dims[3]).out};
   auto count = check_dims(out);
   if (!count) return fail(count.error());
   return std::vector<TensorSpec>{{DType::f32, std::move(out)}};
 }
 
-ConvGeometry ConvolutionFamily::geometry_for(const Dims& in) const {
-  ConvGeometry g = parameters_.geometry;
-  g.pad_top = plan_axis(true, in[2]).pad_before;
-  g.pad_left = plan_axis(false, in[3]).pad_before;
-  return g;
+Result<ConvVariant> ConvolutionFamily::variant_for(const RunContext& context, const Activation* activation) const {
+  auto variant = conv_constants(model_, op_, context);
+  if (!variant) return fail(variant.error());
+  const Dims& in = context.inputs[0]->dims();
+  variant->geometry = parameters_.geometry;
+  variant->geometry.pad_top = kind_.plan_axis(parameters_, true, in[2]).pad_before;
+  variant->geometry.pad_left = kind_.plan_axis(parameters_, false, in[3]).pad_before;
+  variant->activation = activation;
+  return variant;
 }
 
-Result<StageResult> ConvolutionFamily::run(const RunContext& context, const ConvConstants& constants,
-                                           FusedActivation activation, const Dims& out) const {
-  const Tensor& x = *context.inputs[0];
-  const ConvGeometry geometry = geometry_for(x.dims());
-  const auto per_group = static_cast<std::size_t>(x.dims()[1] / geometry.group * geometry.kernel_h * geometry.kernel_w);
-  if (constants.weight.size() != per_group * static_cast<std::size_t>(parameters_.output_channels)) {
-    return fail("{} weights do not fit {} input and {} output channels", constants.weight.size(), x.dims()[1],
-                parameters_.output_channels);
-  }
-  auto y = compute(x, constants.weight, constants.bias, geometry, out);
-  if (!y) return fail(y.error());
-  StageResult result{.value = std::move(*y)};
-  apply(activation, result.value);
-  if (context.want_magnitude) {
-    auto magnitude = compute(absolute(x), absolute(constants.weight), absolute(constants.bias), geometry, out);
-    if (!magnitude) return fail(magnitude.error());
-    result.magnitude = std::move(*magnitude);
-  }
-  return result;
-}
-
-Stage ConvolutionFamily::main_stage(const Dims& out, FusedActivation activation) const {
+Stage ConvolutionFamily::main_stage(const Dims& out, const Activation* activation) const {
   Stage stage;
-  stage.qnn_type = qnn_type();
+  stage.qnn_type = kind_.qnn_type;
   stage.inputs = {0};
-  stage.bound = qnn_type();
+  stage.bound = kind_.qnn_type;
   stage.layout = Layout::channel_last;
   stage.compute = [this, out, activation](const RunContext& context) -> Result<StageResult> {
-    auto constants = conv_constants(model_, op_, context);
-    if (!constants) return fail(constants.error());
-    return run(context, *constants, activation, out);
+    auto variant = variant_for(context, activation);
+    if (!variant) return fail(variant.error());
+    return run_convolution(kind_, *variant, *context.inputs[0], out, context.want_magnitude);
   };
-  stage.exact = [this, out, activation](const RunContext& context) -> Result<std::function<double(std::int64_t)>> {
-    auto constants = conv_constants(model_, op_, context);
-    if (!constants) return fail(constants.error());
-    return [this, out, activation, x = context.inputs[0], held = std::move(*constants)](std::int64_t index) {
-      return apply(activation, element(*x, held.weight, held.bias, geometry_for(x->dims()), out, index));
+  stage.exact = [this, out, activation](const RunContext& context) -> Result<ElementValue> {
+    auto variant = variant_for(context, activation);
+    if (!variant) return fail(variant.error());
+    return [this, out, x = context.inputs[0], held = std::move(*variant)](std::int64_t element) {
+      return convolution_value(kind_, held, *x, out, element);
     };
   };
   stage.hypotheses = [this, out, activation](const Evidence& evidence) {
-    return hypotheses(evidence, out, activation);
+    auto variant = variant_for(evidence.context, activation);
+    RunContext as_in_model = evidence.context;
+    as_in_model.constants.reset();
+    auto unrounded = variant_for(as_in_model, activation);
+    if (!variant || !unrounded) return std::vector<Hypothesis>{};
+    return convolution_mistakes({kind_, evidence, out, std::move(*variant), std::move(*unrounded)});
   };
   return stage;
 }
@@ -208,7 +212,7 @@ Result<std::vector<Stage>> ConvolutionFamily::lower(const LowerContext& context)
   const Dims& out = context.outputs[0].spec.dims;
   std::vector<Stage> stages;
   int from = 0;
-  const bool separate_activation = parameters_.activation != FusedActivation::none && context.dumped("ReluTensor");
+  const bool separate_activation = parameters_.activation != nullptr && context.dumped("ReluTensor");
   // A 1x1 convolution over a batch of single pixels: the backend folds the batch into the plane [1, a, b, C], which
   // in channel-last memory is the same bytes. In logical order the plane is the batch axis moved behind the channels.
   // It does so only where there is no activation node.
@@ -231,40 +235,29 @@ Result<std::vector<Stage>> ConvolutionFamily::lower(const LowerContext& context)
     from = -1;
     conv_out = {1, out[1], 1, out[0]};
   }
-  Stage main = main_stage(conv_out, separate_activation ? FusedActivation::none : parameters_.activation);
+  Stage main = main_stage(conv_out, separate_activation ? nullptr : parameters_.activation);
   main.inputs = {from};
   if (separate_activation) {
     main.name = "ReluTensor";
-    main.node_suffix = node_suffix();
+    main.node_suffix = kind_.node_suffix;
   } else if (folded) {
     main.name = "OutputReshapeTensor";
   }
   stages.push_back(std::move(main));
   const int last = -static_cast<int>(stages.size());
   if (separate_activation) {
-    const FusedActivation activation = parameters_.activation;
-    stages.push_back({.node_suffix = "_relu",
-                      .qnn_type = activation == FusedActivation::relu6 ? "Relu6" : "Relu",
-                      .inputs = {last},
-                      .bound = "FoldedRelu",
-                      .layout = Layout::channel_last,
-                      .compute = [activation](const RunContext& run) -> Result<StageResult> {
-                        StageResult result{.value = run.inputs[0]->clone()};
-                        apply(activation, result.value);
-                        return result;
-                      },
-                      .hypotheses =
-                          [activation, file = mnn_file()](const Evidence&) {
-                            return std::vector<Hypothesis>{
-                                {.cause = "activation_dropped",
-                                 .parameter = "fused activation",
-                                 .used = "none",
-                                 .meant = std::string(name_of(activation)),
-                                 .file = file,
-                                 .compute = [](const RunContext& run) -> Result<StageResult> {
-                                   return StageResult{.value = run.inputs[0]->clone()};
-                                 }}};
-                          }});
+    const Activation& activation = *parameters_.activation;
+    Stage relu = unary_stage(activation.name == "ReLU6" ? "Relu6" : "Relu", "FoldedRelu", activation.f);
+    relu.node_suffix = "_relu";
+    relu.inputs = {last};
+    relu.layout = Layout::channel_last;
+    relu.hypotheses = [&activation, file = std::string(kind_.mnn_file)](const Evidence& evidence) {
+      std::vector<Hypothesis> list = activation_mistakes(activation.name, "fused activation", file);
+      for (Hypothesis& h : clip_mistakes(evidence, 0, activation.name == "ReLU6" ? 6 : HUGE_VALF, file))
+        list.push_back(std::move(h));
+      return list;
+    };
+    stages.push_back(std::move(relu));
   } else if (folded) {
     stages.push_back({.node_suffix = "_output_reshape",
                       .qnn_type = "Reshape",
@@ -278,71 +271,6 @@ Result<std::vector<Stage>> ConvolutionFamily::lower(const LowerContext& context)
                       }});
   }
   return stages;
-}
-
-std::vector<Hypothesis> ConvolutionFamily::hypotheses(const Evidence& evidence, const Dims& out,
-                                                      FusedActivation activation) const {
-  std::vector<Hypothesis> list;
-  auto constants = conv_constants(model_, op_, evidence.context);
-  if (!constants) return list;
-  const auto variant = [&](std::string cause, std::string parameter, std::string used, std::string meant,
-                           int free_parameters, FusedActivation with, auto change) {
-    list.push_back({.cause = std::move(cause),
-                    .parameter = std::move(parameter),
-                    .used = std::move(used),
-                    .meant = std::move(meant),
-                    .file = mnn_file(),
-                    .free_parameters = free_parameters,
-                    .compute = [this, out, with, change](const RunContext& context) -> Result<StageResult> {
-                      auto own = conv_constants(model_, op_, context);
-                      if (!own) return fail(own.error());
-                      change(*own, context);
-                      return run(context, *own, with, out);
-                    }});
-  };
-  const auto as_is = [](ConvConstants&, const RunContext&) {};
-  if (activation != FusedActivation::none) {
-    variant("activation_dropped", "fused activation", "none", std::string(name_of(activation)), 0,
-            FusedActivation::none, as_is);
-  }
-  const bool has_bias = std::any_of(constants->bias.begin(), constants->bias.end(), [](float b) { return b != 0; });
-  if (has_bias) {
-    variant("bias_dropped", "bias", "zeros", "the model's bias", 0, activation,
-            [](ConvConstants& own, const RunContext&) { std::fill(own.bias.begin(), own.bias.end(), 0.0F); });
-  }
-  // One factor on all weights: y - b = s * conv(x, w) by least squares, over elements that the activation left alone.
-  ConvConstants without_bias{constants->weight, {}};
-  auto product = run(evidence.context, without_bias, FusedActivation::none, out);
-  if (product) {
-    const std::span<const float> c = product->value.f32();
-    const std::span<const float> d = evidence.device.f32();
-    const auto plane = static_cast<std::size_t>(out[2] * out[3]);
-    double cd = 0;
-    double cc = 0;
-    for (std::size_t i = 0; i < c.size() && i < d.size(); ++i) {
-      if (activation != FusedActivation::none && (d[i] <= 0 || (activation == FusedActivation::relu6 && d[i] >= 6)))
-        continue;
-      const double b = constants->bias.empty() ? 0 : constants->bias[i / plane % constants->bias.size()];
-      cd += static_cast<double>(c[i]) * (d[i] - b);
-      cc += static_cast<double>(c[i]) * c[i];
-    }
-    if (cc > 0 && std::isfinite(cd / cc) && cd != 0) {
-      for (double factor : snap_candidates(cd / cc)) {
-        // The factor may have met the weights before or after they were rounded to half.
-        variant("weight_scale_wrong", "weight scale", fmt::format("weights x {:g}", factor), "the model's weights", 1,
-                activation, [factor](ConvConstants& own, const RunContext& context) {
-                  own.weight = scaled(own.weight, factor);
-                  if (context.constants) round_to_half(own.weight, HalfRounding::nearest, context.half);
-                });
-        variant("weight_scale_wrong", "weight scale", fmt::format("weights x {:g}", factor), "the model's weights", 1,
-                activation, [factor](ConvConstants& own, const RunContext& context) {
-                  own.weight = scaled(own.weight, factor);
-                  if (context.constants) round_to_half(own.weight, *context.constants, context.half);
-                });
-      }
-    }
-  }
-  return list;
 }
 
 }  // namespace qnndbg

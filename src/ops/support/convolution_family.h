@@ -1,20 +1,16 @@
-// What Convolution, ConvolutionDepthwise and Deconvolution share: parameters, weights as the device has them, the
-// fused activation, and the mistakes worth trying.
+// What Convolution, ConvolutionDepthwise and Deconvolution share: parameters, weights as the device has them, the fused
+// activation and the stages. The mistakes worth trying stand in convolution_mistakes.h.
 #pragma once
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "ops/op.h"
+#include "ops/support/activation.h"
 #include "ops/support/convolution_kernel.h"
 
 namespace qnndbg {
-
-enum class FusedActivation : std::uint8_t { none, relu, relu6 };
-
-/// max(0, y), or y clamped to 0..6, in place.
-void apply(FusedActivation activation, Tensor& tensor);
-double apply(FusedActivation activation, double value);
 
 enum class ConvPadding : std::uint8_t { explicit_pads, valid, same };
 
@@ -25,7 +21,7 @@ struct ConvParameters {
   std::int64_t pad_x = 0, pad_y = 0;   // when `pads` is empty
   std::vector<std::int64_t> out_pads;  // deconvolution output padding [h, w]
   std::int64_t input_channels = 0, output_channels = 0;
-  FusedActivation activation = FusedActivation::none;
+  const Activation* activation = nullptr;  // fused: ReLU or ReLU6; nullptr: none
 };
 
 /// Reads and range-checks Convolution2D of a model's operator.
@@ -40,46 +36,51 @@ struct AxisPlan {
 /// MNN's arithmetic for convolution and depthwise convolution (SAME, VALID, explicit pads).
 AxisPlan plan_convolution_axis(const ConvParameters& parameters, bool vertical, std::int64_t in);
 
-/// Weights and bias on the device's half grid (or in fp32 when `constants` is empty).
-struct ConvConstants {
-  std::vector<float> weight;
-  std::vector<float> bias;
+/// What tells one kind of convolution from another.
+struct ConvKind {
+  std::string_view qnn_type;
+  std::string_view node_suffix;  // of the QNN node in front of a separate activation node
+  std::string_view mnn_file;     // file of MNN's tree that builds the node
+  bool transposed = false;       // a deconvolution: weights [I, O/G, kh, kw] instead of [O, I/G, kh, kw]
+  AxisPlan (*plan_axis)(const ConvParameters& parameters, bool vertical, std::int64_t in) = nullptr;
 };
-Result<ConvConstants> conv_constants(const Model& model, int op, const RunContext& run);
 
-/// One kind of convolution: how it computes y from x, whole and by element.
-class ConvolutionFamily : public Op {
+/// A convolution as a device might compute it.
+struct ConvVariant {
+  std::vector<float> weight;  // in the model's order
+  std::vector<float> bias;    // one per output channel; empty: none
+  ConvGeometry geometry;
+  const Activation* activation = nullptr;  // nullptr: none
+};
+
+/// y = activation(conv(x, weight) + bias), output dims [N, O, OH, OW]; fp32. With `want_magnitude` also
+/// sum |x||w| + |b|.
+Result<StageResult> run_convolution(const ConvKind& kind, const ConvVariant& variant, const Tensor& x, const Dims& out,
+                                    bool want_magnitude);
+
+/// One element of the same, in double.
+double convolution_value(const ConvKind& kind, const ConvVariant& variant, const Tensor& x, const Dims& out,
+                         std::int64_t element);
+
+/// Weights and bias on the device's half grid (or in fp32 when `run.constants` is empty).
+Result<ConvVariant> conv_constants(const Model& model, int op, const RunContext& run);
+
+class ConvolutionFamily final : public Op {
  public:
-  ConvolutionFamily(const Model& model, const OpNode& node, ConvParameters parameters)
-      : model_(model), op_(node.index), parameters_(std::move(parameters)) {}
+  ConvolutionFamily(const ConvKind& kind, const Model& model, const OpNode& node, ConvParameters parameters)
+      : kind_(kind), model_(model), op_(node.index), parameters_(std::move(parameters)) {}
 
   Result<std::vector<TensorSpec>> infer(std::span<const Operand> inputs) const override;
   Result<std::vector<Stage>> lower(const LowerContext& context) const override;
   bool has_constants() const override { return true; }
   Layout output_layout(std::span<const Operand>) const override { return Layout::channel_last; }
 
- protected:
-  /// Output extent and begin padding of one axis of an input with extent `in`.
-  virtual AxisPlan plan_axis(bool vertical, std::int64_t in) const = 0;
-  virtual Result<Tensor> compute(const Tensor& x, std::span<const float> weight, std::span<const float> bias,
-                                 const ConvGeometry& geometry, const Dims& out) const = 0;
-  virtual double element(const Tensor& x, std::span<const float> weight, std::span<const float> bias,
-                         const ConvGeometry& geometry, const Dims& out, std::int64_t index) const = 0;
-  virtual std::string qnn_type() const = 0;
-  /// Suffix of the QNN node in front of a separate activation node.
-  virtual std::string node_suffix() const = 0;
-  /// File of MNN's tree that builds the node.
-  virtual std::string mnn_file() const = 0;
-
-  const ConvParameters& parameters() const { return parameters_; }
-
  private:
-  ConvGeometry geometry_for(const Dims& in) const;
-  Result<StageResult> run(const RunContext& context, const ConvConstants& constants, FusedActivation activation,
-                          const Dims& out) const;
-  Stage main_stage(const Dims& out, FusedActivation activation) const;
-  std::vector<Hypothesis> hypotheses(const Evidence& evidence, const Dims& out, FusedActivation activation) const;
+  /// The right convolution of an input with these dims.
+  Result<ConvVariant> variant_for(const RunContext& context, const Activation* activation) const;
+  Stage main_stage(const Dims& out, const Activation* activation) const;
 
+  const ConvKind& kind_;
   const Model& model_;
   int op_;
   ConvParameters parameters_;

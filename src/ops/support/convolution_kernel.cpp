@@ -78,6 +78,59 @@ Tensor by_elements(const Dims& output_dims, Element element) {
   return y;
 }
 
+double bias_of(std::span<const float> bias, const Dims& output_dims, std::int64_t element) {
+  return bias.empty() ? 0.0 : bias[static_cast<std::size_t>(position_of(output_dims, element).channel)];
+}
+
+/// Calls visit(weight index, x) for every tap of an output element that lies inside the input.
+template <class Visit>
+void visit_convolution_taps(const Tensor& x, const ConvGeometry& g, const Dims& output_dims, std::int64_t element,
+                            Visit visit) {
+  const auto [n, o, oh, ow] = position_of(output_dims, element);
+  const std::int64_t channels = x.dims()[1];
+  const std::int64_t height = x.dims()[2];
+  const std::int64_t width = x.dims()[3];
+  const std::int64_t in_per_group = channels / g.group;
+  const std::int64_t first = o / (output_dims[1] / g.group) * in_per_group;
+  for (std::int64_t i = 0; i < in_per_group; ++i) {
+    for (std::int64_t u = 0; u < g.kernel_h; ++u) {
+      const std::int64_t h = oh * g.stride_h + u * g.dilation_h - g.pad_top;
+      if (h < 0 || h >= height) continue;
+      for (std::int64_t v = 0; v < g.kernel_w; ++v) {
+        const std::int64_t w = ow * g.stride_w + v * g.dilation_w - g.pad_left;
+        if (w < 0 || w >= width) continue;
+        visit(((o * in_per_group + i) * g.kernel_h + u) * g.kernel_w + v,
+              x.f32()[static_cast<std::size_t>(((n * channels + first + i) * height + h) * width + w)]);
+      }
+    }
+  }
+}
+
+template <class Visit>
+void visit_deconvolution_taps(const Tensor& x, const ConvGeometry& g, const Dims& output_dims, std::int64_t element,
+                              Visit visit) {
+  const auto [n, o, oh, ow] = position_of(output_dims, element);
+  const std::int64_t channels = x.dims()[1];
+  const std::int64_t height = x.dims()[2];
+  const std::int64_t width = x.dims()[3];
+  const std::int64_t out_per_group = output_dims[1] / g.group;
+  const std::int64_t in_per_group = channels / g.group;
+  const std::int64_t first = o / out_per_group * in_per_group;
+  for (std::int64_t u = 0; u < g.kernel_h; ++u) {
+    const std::int64_t h_scaled = oh + g.pad_top - u * g.dilation_h;
+    if (h_scaled < 0 || h_scaled % g.stride_h != 0 || h_scaled / g.stride_h >= height) continue;
+    for (std::int64_t v = 0; v < g.kernel_w; ++v) {
+      const std::int64_t w_scaled = ow + g.pad_left - v * g.dilation_w;
+      if (w_scaled < 0 || w_scaled % g.stride_w != 0 || w_scaled / g.stride_w >= width) continue;
+      for (std::int64_t i = 0; i < in_per_group; ++i) {
+        visit((((first + i) * out_per_group + o % out_per_group) * g.kernel_h + u) * g.kernel_w + v,
+              x.f32()[static_cast<std::size_t>(((n * channels + first + i) * height + h_scaled / g.stride_h) * width +
+                                               w_scaled / g.stride_w)]);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 Result<Tensor> convolution(const Tensor& x, std::span<const float> weight, std::span<const float> bias,
@@ -107,28 +160,20 @@ Result<Tensor> convolution(const Tensor& x, std::span<const float> weight, std::
                      [&](std::int64_t i) { return convolution_element(x, weight, bias, g, output_dims, i); });
 }
 
+std::vector<ConvTap> convolution_taps(const Tensor& x, const ConvGeometry& g, const Dims& output_dims,
+                                      std::int64_t element) {
+  std::vector<ConvTap> taps;
+  visit_convolution_taps(x, g, output_dims, element,
+                         [&](std::int64_t weight, float value) { taps.push_back({weight, value}); });
+  return taps;
+}
+
 double convolution_element(const Tensor& x, std::span<const float> weight, std::span<const float> bias,
                            const ConvGeometry& g, const Dims& output_dims, std::int64_t element) {
-  const auto [n, o, oh, ow] = position_of(output_dims, element);
-  const std::int64_t channels = x.dims()[1];
-  const std::int64_t height = x.dims()[2];
-  const std::int64_t width = x.dims()[3];
-  const std::int64_t in_per_group = channels / g.group;
-  const std::int64_t first = o / (output_dims[1] / g.group) * in_per_group;
-  double sum = bias.empty() ? 0.0 : bias[static_cast<std::size_t>(o)];
-  for (std::int64_t i = 0; i < in_per_group; ++i) {
-    for (std::int64_t u = 0; u < g.kernel_h; ++u) {
-      const std::int64_t h = oh * g.stride_h + u * g.dilation_h - g.pad_top;
-      if (h < 0 || h >= height) continue;
-      for (std::int64_t v = 0; v < g.kernel_w; ++v) {
-        const std::int64_t w = ow * g.stride_w + v * g.dilation_w - g.pad_left;
-        if (w < 0 || w >= width) continue;
-        sum += static_cast<double>(
-                   weight[static_cast<std::size_t>(((o * in_per_group + i) * g.kernel_h + u) * g.kernel_w + v)]) *
-               x.f32()[static_cast<std::size_t>(((n * channels + first + i) * height + h) * width + w)];
-      }
-    }
-  }
+  double sum = bias_of(bias, output_dims, element);
+  visit_convolution_taps(x, g, output_dims, element, [&](std::int64_t w, float value) {
+    sum += static_cast<double>(weight[static_cast<std::size_t>(w)]) * value;
+  });
   return sum;
 }
 
@@ -158,31 +203,20 @@ Result<Tensor> deconvolution(const Tensor& x, std::span<const float> weight, std
                      [&](std::int64_t i) { return deconvolution_element(x, weight, bias, g, output_dims, i); });
 }
 
+std::vector<ConvTap> deconvolution_taps(const Tensor& x, const ConvGeometry& g, const Dims& output_dims,
+                                        std::int64_t element) {
+  std::vector<ConvTap> taps;
+  visit_deconvolution_taps(x, g, output_dims, element,
+                           [&](std::int64_t weight, float value) { taps.push_back({weight, value}); });
+  return taps;
+}
+
 double deconvolution_element(const Tensor& x, std::span<const float> weight, std::span<const float> bias,
                              const ConvGeometry& g, const Dims& output_dims, std::int64_t element) {
-  const auto [n, o, oh, ow] = position_of(output_dims, element);
-  const std::int64_t channels = x.dims()[1];
-  const std::int64_t height = x.dims()[2];
-  const std::int64_t width = x.dims()[3];
-  const std::int64_t out_per_group = output_dims[1] / g.group;
-  const std::int64_t in_per_group = channels / g.group;
-  const std::int64_t first = o / out_per_group * in_per_group;
-  double sum = bias.empty() ? 0.0 : bias[static_cast<std::size_t>(o)];
-  for (std::int64_t u = 0; u < g.kernel_h; ++u) {
-    const std::int64_t h_scaled = oh + g.pad_top - u * g.dilation_h;
-    if (h_scaled < 0 || h_scaled % g.stride_h != 0 || h_scaled / g.stride_h >= height) continue;
-    for (std::int64_t v = 0; v < g.kernel_w; ++v) {
-      const std::int64_t w_scaled = ow + g.pad_left - v * g.dilation_w;
-      if (w_scaled < 0 || w_scaled % g.stride_w != 0 || w_scaled / g.stride_w >= width) continue;
-      for (std::int64_t i = 0; i < in_per_group; ++i) {
-        const std::size_t at_x = static_cast<std::size_t>(
-            ((n * channels + first + i) * height + h_scaled / g.stride_h) * width + w_scaled / g.stride_w);
-        const std::size_t at_w = static_cast<std::size_t>(
-            (((first + i) * out_per_group + o % out_per_group) * g.kernel_h + u) * g.kernel_w + v);
-        sum += static_cast<double>(weight[at_w]) * x.f32()[at_x];
-      }
-    }
-  }
+  double sum = bias_of(bias, output_dims, element);
+  visit_deconvolution_taps(x, g, output_dims, element, [&](std::int64_t w, float value) {
+    sum += static_cast<double>(weight[static_cast<std::size_t>(w)]) * value;
+  });
   return sum;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "tensor/tensor.h"
 
@@ -22,6 +23,17 @@ struct ConvGeometry {
 Result<Tensor> convolution(const Tensor& x, std::span<const float> weight, std::span<const float> bias,
                            const ConvGeometry& geometry, const Dims& output_dims);
 
+/// A product that an output element sums: the flat index of the weight, and the input value that it multiplies. Taps in
+/// the padding are left out.
+struct ConvTap {
+  std::int64_t weight = 0;
+  float x = 0;
+};
+
+/// The taps of one output element, in the order of the weights.
+std::vector<ConvTap> convolution_taps(const Tensor& x, const ConvGeometry& geometry, const Dims& output_dims,
+                                      std::int64_t element);
+
 /// One element of the same, in double.
 double convolution_element(const Tensor& x, std::span<const float> weight, std::span<const float> bias,
                            const ConvGeometry& geometry, const Dims& output_dims, std::int64_t element);
@@ -30,6 +42,9 @@ double convolution_element(const Tensor& x, std::span<const float> weight, std::
 /// x: [N, I, H, W]; weight: [I, O/G, kh, kw]; output dims [N, O, OH, OW].
 Result<Tensor> deconvolution(const Tensor& x, std::span<const float> weight, std::span<const float> bias,
                              const ConvGeometry& geometry, const Dims& output_dims);
+
+std::vector<ConvTap> deconvolution_taps(const Tensor& x, const ConvGeometry& geometry, const Dims& output_dims,
+                                        std::int64_t element);
 
 double deconvolution_element(const Tensor& x, std::span<const float> weight, std::span<const float> bias,
                              const ConvGeometry& geometry, const Dims& output_dims, std::int64_t element);

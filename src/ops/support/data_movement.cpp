@@ -3,9 +3,12 @@
 #include <cstring>
 
 #include "ops/support/host_values.h"
+#include "ops/support/movement_mistakes.h"
 
 namespace qnndbg {
 namespace {
+
+constexpr const char* kReshapeFile = "source/backend/qnn/execution/QNNReshape.cpp";
 
 template <class T>
 void permute_elements(std::span<const T> in, const Dims& out_dims, const Dims& in_strides_permuted, std::span<T> out) {
@@ -72,6 +75,9 @@ Stage reshape_stage(std::string qnn_type, const Dims& output_dims) {
 std::vector<Stage> reshape_family_stages(const LowerContext& context) {
   const Dims& in = context.inputs[0].spec.dims;
   const Dims& out = context.outputs[0].spec.dims;
+  const auto flatten = [in, out](const Evidence& evidence) {
+    return flatten_mistakes(evidence, in, out, kReshapeFile);
+  };
   std::vector<Stage> stages;
   int from = 0;
   // Both helper tensors hold the data in logical order, so for the reference they are copies.
@@ -79,6 +85,7 @@ std::vector<Stage> reshape_family_stages(const LowerContext& context) {
     Stage stage = reshape_stage("Transpose", in);
     stage.name = "permute_input";
     stage.node_suffix = "_input_transpose";
+    stage.hypotheses = layout_exchange_mistakes(place_of(context.inputs[0]), {in, Layout::logical}, kReshapeFile);
     stages.push_back(std::move(stage));
     from = -1;
   }
@@ -86,12 +93,18 @@ std::vector<Stage> reshape_family_stages(const LowerContext& context) {
     Stage stage = reshape_stage("Reshape", out);
     stage.name = "permute_output";
     stage.inputs = {from};
+    stage.hypotheses = flatten;
     stages.push_back(std::move(stage));
     from = -static_cast<int>(stages.size());
   }
   Stage last = reshape_stage(context.dumped("permute_output") ? "Transpose" : "Reshape", out);
   last.node_suffix = context.dumped("permute_output") ? "_output_transpose" : stages.empty() ? "_Reshape" : "";
   last.inputs = {from};
+  if (context.dumped("permute_output")) {
+    last.hypotheses = layout_exchange_mistakes({out, Layout::logical}, place_of(context.outputs[0]), kReshapeFile);
+  } else {
+    last.hypotheses = flatten;
+  }
   stages.push_back(std::move(last));
   return stages;
 }

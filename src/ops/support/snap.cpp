@@ -5,23 +5,32 @@
 
 namespace qnndbg {
 
-std::vector<double> snap_candidates(double fitted) {
-  constexpr double kNear = 0.01;  // a least-squares slope over rounded data is far better than this
-  std::vector<double> candidates;
-  const auto consider = [&](double value) {
-    if (value != 0 && std::fabs(value - fitted) <= kNear * std::fabs(fitted)) candidates.push_back(value);
+std::vector<double> plain_values(double low, double high) {
+  std::vector<double> values;
+  if (!(low <= high) || !std::isfinite(low) || !std::isfinite(high)) return values;
+  const auto consider = [&](double v) {
+    if (v >= low && v <= high && std::find(values.begin(), values.end(), v) == values.end()) values.push_back(v);
   };
-  for (double grid : {1.0, 2.0, 4.0, 10.0, 100.0, 1000.0}) {
-    consider(std::round(fitted * grid) / grid);
-    if (fitted != 0) consider(grid / std::max(1.0, std::round(grid / std::fabs(fitted))) * (fitted < 0 ? -1 : 1));
+  const double middle = (low + high) / 2;
+  // Decimals: the coarsest grid that has a point inside, and the next finer one.
+  int found = 0;
+  for (double grid = 1e-6; grid <= 1e9 && found < 2; grid *= 10) {
+    const double v = std::round(middle * grid) / grid;
+    if (v < low || v > high) continue;
+    consider(v);
+    ++found;
   }
-  consider(std::copysign(std::exp2(std::round(std::log2(std::fabs(fitted)))), fitted));
-  candidates.push_back(fitted);
-  std::stable_sort(candidates.begin(), candidates.end() - 1,
-                   [&](double a, double b) { return std::fabs(a - fitted) < std::fabs(b - fitted); });
-  candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
-  if (candidates.size() > 4) candidates.erase(candidates.begin() + 3, candidates.end() - 1);
-  return candidates;
+  if (middle != 0) {
+    for (double numerator = 1; numerator <= 4; ++numerator)
+      consider(std::copysign(numerator / std::max(1.0, std::round(numerator / std::fabs(middle))), middle));
+    consider(std::copysign(std::exp2(std::round(std::log2(std::fabs(middle)))), middle));
+  }
+  consider(middle);
+  return values;
+}
+
+std::vector<double> snap_candidates(double fitted, double relative) {
+  return plain_values(fitted - relative * std::fabs(fitted), fitted + relative * std::fabs(fitted));
 }
 
 }  // namespace qnndbg

@@ -5,8 +5,11 @@
 
 namespace qnndbg {
 
-/// Plain values near `fitted` (within 1 %), nearest first: integers and their reciprocals, powers of two, multiples of
-/// 1/2, 1/4, 1/10, 1/100 and 1/1000 as the distance allows; `fitted` itself last.
-std::vector<double> snap_candidates(double fitted);
+/// Plain values in low..high, plainest first: the decimals with the fewest digits, then reciprocals of small integers
+/// and powers of two; the middle of the interval last. Empty when the interval is, or is not finite.
+std::vector<double> plain_values(double low, double high);
+
+/// plain_values() in the neighbourhood of a least-squares fit: within `relative` of it.
+std::vector<double> snap_candidates(double fitted, double relative = 0.002);
 
 }  // namespace qnndbg
