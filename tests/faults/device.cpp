@@ -119,7 +119,8 @@ bool builds_stage(const Program& program, int index, std::string_view name) {
     return softmax->axis != -1 && softmax->axis != rank - 1;
   if (const auto* reduction = std::get_if<Reduction>(&op.parameters))
     return rank >= 2 && reduction->axes.size() == 1 && reduction->axes[0] == rank - 1;
-  return is<Unary>(op) || is<Scale>(op);
+  if (const auto* unary = std::get_if<Unary>(&op.parameters)) return unary->split;
+  return is<Scale>(op);
 }
 
 /// Scale numbers its nodes by a counter, so its stages cannot be told apart by name.

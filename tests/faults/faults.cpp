@@ -106,7 +106,7 @@ std::vector<NamedFunction> activation_functions() {
           {"Tanh", Unary{wire::Un_TANH}},
           {"HardSwish", Unary{wire::Un_HARDSWISH}},
           {"Gelu", Unary{wire::Un_GELU}},
-          {"Silu", Unary{wire::Un_SILU}},
+          {"Silu", Unary{.function = wire::Un_SILU, .split = false}},
           {"ELU", Elu{}}};
 }
 
@@ -241,6 +241,8 @@ class Catalogue {
         n.ops[u(index)].parameters = Permute{same};
         n.ops[u(index)].inputs = {t};
       });
+      // What a cast that rounds nothing would pass on.
+      if (std::holds_alternative<Cast>(op_.parameters)) list_.back().also = {"cast_wrong"};
     }
   }
 
@@ -267,10 +269,10 @@ class Catalogue {
     change<P>("bias_misordered", "bias reversed", [](P& p) { p.bias = reversed(p.bias); });
     const auto at = u(pick(rng_, 0, static_cast<int>(bias.size()) - 1));
     const float by = small_or_large();
-    change<P>("weights_differ", "one bias changed", [at, by, h = halves_](P& p) {
+    change<P>("bias_differs", "one bias changed", [at, by, h = halves_](P& p) {
       p.bias = h(p.bias);
       p.bias[at] += by;
-    }).also = {"bias_scale_wrong"};
+    }).also = {"bias_scale_wrong", "weights_differ"};
   }
 
   void weights(const Convolution& c) {
@@ -318,13 +320,17 @@ class Catalogue {
         return w;
       });
     }
-    weight("weights_differ", "other weights", [seed = rng_(), h = halves_](const Convolution& p) {
-      Rng own(seed);
-      double square = 0;
-      for (float v : p.weight) square += static_cast<double>(v) * v;
-      const auto deviation = static_cast<float>(std::sqrt(square / static_cast<double>(p.weight.size())));
-      return h(normal_values(own, static_cast<std::int64_t>(p.weight.size()), deviation));
-    });
+    // Fewer output positions than unknowns fix no weights: nobody could prove it.
+    const std::int64_t positions = out_dims()[0] * out_dims()[2] * out_dims()[3];
+    if (positions >= 2 * static_cast<std::int64_t>(c.weight.size()) / c.out) {
+      weight("weights_differ", "other weights", [seed = rng_(), h = halves_](const Convolution& p) {
+        Rng own(seed);
+        double square = 0;
+        for (float v : p.weight) square += static_cast<double>(v) * v;
+        const auto deviation = static_cast<float>(std::sqrt(square / static_cast<double>(p.weight.size())));
+        return h(normal_values(own, static_cast<std::int64_t>(p.weight.size()), deviation));
+      });
+    }
     const auto at = u(pick(rng_, 0, static_cast<int>(c.weight.size()) - 1));
     const float by = small_or_large();
     Fault& one = weight("weights_differ", "one weight changed", [at, by, h = halves_](const Convolution& p) {
@@ -358,10 +364,17 @@ class Catalogue {
   void geometry(const Convolution& c) {
     if (c.kind == ConvKind::deconvolution) return deconvolution_geometry(c);
     const auto [top, left, bottom, right] = c.pads;
-    if (bottom > 0) moved("padding_side_wrong", "one row of padding to the top", [](Convolution& p) { ++p.pads[0]; });
-    if (top > 0) moved("padding_side_wrong", "one row of padding to the bottom", [](Convolution& p) { --p.pads[0]; });
-    if (left > 0)
-      moved("padding_side_wrong", "one column of padding to the right", [](Convolution& p) { --p.pads[1]; });
+    for (int down = -2; down <= 2; ++down) {
+      for (int along = -2; along <= 2; ++along) {
+        const bool fits = top + down >= 0 && bottom - down >= 0 && left + along >= 0 && right - along >= 0;
+        if (!fits || (down == 0 && along == 0)) continue;
+        moved("padding_side_wrong", fmt::format("top {}, left {}", top + down, left + along),
+              [down, along](Convolution& p) {
+                p.pads[0] += down;
+                p.pads[1] += along;
+              });
+      }
+    }
     if (top != left || bottom != right)
       moved("padding_side_wrong", "height and width exchanged",
             [](Convolution& p) { std::swap(p.pads[0], p.pads[1]); });
@@ -497,6 +510,8 @@ class Catalogue {
       rewire("operand_order_swapped", "operands swapped", {op_.inputs[1], op_.inputs[0]});
     if (const Constant* c = constant_operand(1)) {
       if (c->dims.size() == 1 && (p.operation == wire::Bin_ADD || p.operation == wire::Bin_SUB)) vector_bias(*c);
+      if (in_dims() == out_dims())
+        rewire("second_input_wrong", "the first operand twice", {op_.inputs[0], op_.inputs[0]});
       return;
     }
     second_inputs();
@@ -624,8 +639,9 @@ class Catalogue {
   }
 
   void of(const Reduction& p) {
-    for (const auto& [name, operation] : {std::pair{"mean", wire::Red_MEAN}, std::pair{"sum", wire::Red_SUM},
-                                          std::pair{"max", wire::Red_MAXIMUM}, std::pair{"min", wire::Red_MINIMUM}}) {
+    for (const auto& [name, operation] :
+         {std::pair{"mean", wire::Red_MEAN}, std::pair{"sum", wire::Red_SUM}, std::pair{"max", wire::Red_MAXIMUM},
+          std::pair{"min", wire::Red_MINIMUM}, std::pair{"product", wire::Red_PROD}}) {
       if (operation != p.operation)
         change<Reduction>("reduce_op_wrong", name, [o = operation](Reduction& q) { q.operation = o; });
     }
@@ -786,6 +802,12 @@ OpRecord record_of(const Program& program, int op, const Recording& recording) {
 
 }  // namespace
 
+bool same_values(const Tensor& a, const Tensor& b) {
+  if (a.type() != b.type() || a.size() != b.size()) return false;
+  return a.type() == DType::f32 ? std::equal(a.f32().begin(), a.f32().end(), b.f32().begin())
+                                : std::equal(a.i32().begin(), a.i32().end(), b.i32().begin());
+}
+
 std::vector<Fault> faults_of(const Program& program, int op, Rng& rng) { return Catalogue(program, op, rng).list(); }
 
 Result<OpRecord> execute_faulty(const Program& program, const Fault& fault, const std::vector<Tensor>& tensors) {
@@ -847,6 +869,11 @@ std::vector<std::string> equivalent_causes(const Program& program, const Fault& 
     causes.emplace_back("output_constant");
     if (value_at(device.outputs[0], 0) == 0) causes.emplace_back("output_zero");
   }
+  for (const Tensor* input : operands_of(program, fault.op, recording.tensors)) {
+    // x passed on is also x + 0 and 1 x.
+    if (same_values(*input, device.outputs[0]))
+      causes.insert(causes.end(), {"activation_dropped", "second_input_wrong"});
+  }
   Rng rng(1);
   for (const Fault& other : faults_of(program, fault.op, rng)) {
     if (other.cause == fault.cause || std::find(causes.begin(), causes.end(), other.cause) != causes.end()) continue;
@@ -860,7 +887,9 @@ std::vector<std::string> equivalent_causes(const Program& program, const Fault& 
       auto record = execute_faulty(program, other, recording.tensors);
       same = record && difference(device, *record) <= 1;
     }
-    if (same) causes.push_back(other.cause);
+    if (!same) continue;
+    causes.push_back(other.cause);
+    causes.insert(causes.end(), other.also.begin(), other.also.end());
   }
   return causes;
 }

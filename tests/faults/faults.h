@@ -29,6 +29,9 @@ struct Fault {
   std::function<void(const std::vector<const Tensor*>& operands, OpRecord& record)> tamper = {};
 };
 
+/// Same element type and the same values in logical order, whatever the dims.
+bool same_values(const Tensor& a, const Tensor& b);
+
 /// Every fault that fits operator `op`, random ones drawn from `rng`. Some may have no effect on given data.
 std::vector<Fault> faults_of(const Program& program, int op, Rng& rng);
 

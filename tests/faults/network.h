@@ -59,6 +59,7 @@ struct Binary {
 };
 struct Unary {
   wire::Un function = wire::Un_SIGMOID;
+  bool split = true;  // Silu as Sigmoid and product, as MNN's backend builds it; not part of the model
 };
 struct Relu {
   float slope = 0;

@@ -65,12 +65,6 @@ struct Prepared {
   Recording recording = {};
 };
 
-bool same_values(const Tensor& a, const Tensor& b) {
-  if (a.type() != b.type() || a.size() != b.size()) return false;
-  return a.type() == DType::f32 ? std::equal(a.f32().begin(), a.f32().end(), b.f32().begin())
-                                : std::equal(a.i32().begin(), a.i32().end(), b.i32().begin());
-}
-
 float max_abs(const Tensor& tensor) {
   float max = 0;
   if (tensor.type() != DType::f32) return max;
