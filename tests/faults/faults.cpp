@@ -46,14 +46,17 @@ Floats reversed(Floats values) {
 }
 Floats zeros(const Floats& values) { return Floats(values.size(), 0.0F); }
 
-/// Positions of the weights in QNN's order (h, w, in, out) within MNN's (out, in, h, w).
+/// Positions of the weights in QNN's order (h, w, in, out) within MNN's (out, in, h, w; deconvolution in, out, h, w).
 std::vector<std::size_t> qnn_order(const Convolution& c) {
   const auto d = c.weight_dims();
   std::vector<std::size_t> order;
-  for (std::int64_t h = 0; h < d[2]; ++h) {
-    for (std::int64_t w = 0; w < d[3]; ++w) {
-      for (std::int64_t i = 0; i < d[1]; ++i) {
-        for (std::int64_t o = 0; o < d[0]; ++o) order.push_back(u(((o * d[1] + i) * d[2] + h) * d[3] + w));
+  const auto [in, out] = c.kind == ConvKind::deconvolution ? std::pair{d[0], d[1]} : std::pair{d[1], d[0]};
+  const std::int64_t plane = d[2] * d[3];
+  for (std::int64_t tap = 0; tap < plane; ++tap) {
+    for (std::int64_t i = 0; i < in; ++i) {
+      for (std::int64_t o = 0; o < out; ++o) {
+        const std::int64_t row = c.kind == ConvKind::deconvolution ? i * out + o : o * in + i;
+        order.push_back(u(row * plane + tap));
       }
     }
   }
@@ -273,7 +276,11 @@ class Catalogue {
       p.bias = h(p.bias);
       p.bias[at] += by;
     }).also = {"bias_scale_wrong", "weights_differ"};
+    if (one_position()) list_.back().also.emplace_back("weight_scale_wrong");
   }
+
+  /// A channel with one output value: bias, scale and any weight can be what changed it.
+  bool one_position() const { return out_dims().size() == 4 && out_dims()[0] * out_dims()[2] * out_dims()[3] == 1; }
 
   void weights(const Convolution& c) {
     const auto weight = [this](std::string cause, std::string what, auto f) -> Fault& {
@@ -292,6 +299,7 @@ class Catalogue {
                     w.begin() + static_cast<std::ptrdiff_t>(channel * per));
         return w;
       });
+      if (one_position()) list_.back().also = {"bias_differs", "bias_scale_wrong", "weights_differ"};
     }
     weight("weight_layout_wrong", "weights reversed", [](const Convolution& p) { return reversed(p.weight); });
     weight("weight_layout_wrong", "weights rolled",
@@ -340,6 +348,7 @@ class Catalogue {
     });
     // A channel with a single weight is scaled by it.
     if (c.weight.size() == u(c.out)) one.also = {"weight_scale_wrong"};
+    if (one_position()) one.also = {"weight_scale_wrong", "bias_differs", "bias_scale_wrong"};
     weight("weight_scale_wrong", "weights zero", [](const Convolution& p) { return zeros(p.weight); }).also = {
         "weights_differ"};
   }
@@ -479,8 +488,14 @@ class Catalogue {
       if (mode != p.mode) change<Interp>("resize_coordinate_mode_wrong", name, [m = mode](Interp& q) { q.mode = m; });
     }
     if (p.method != 2) {
-      change<Interp>("resize_nearest_source_index_differs", p.method == 1 ? "rounded" : "floor",
-                     [](Interp& q) { q.method = q.method == 1 ? 4 : 1; });
+      const int other = p.method == 1 ? 4 : 1;
+      change<Interp>("resize_nearest_source_index_differs", other == 4 ? "rounded" : "floor",
+                     [other](Interp& q) { q.method = other; });
+      // The rule that rounds the middle of each output cell down, whatever the mode.
+      change<Interp>("resize_nearest_source_index_differs", "floor((i + 0.5) in/out)", [](Interp& q) {
+        q.method = 1;
+        q.mode = wire::Ctm_TensorflowHalfPixels;
+      }).also = {"resize_coordinate_mode_wrong"};
     }
     if (op_.inputs.size() > 1) {
       add("resize_scale_taken_from_dims_not_from_model", "scale from dims",
@@ -498,9 +513,9 @@ class Catalogue {
   // -----------------------------------------------------------------------------------------------
 
   void of(const Binary& p) {
-    for (const auto& [name, operation] :
-         {std::pair{"add", wire::Bin_ADD}, std::pair{"subtract", wire::Bin_SUB}, std::pair{"multiply", wire::Bin_MUL},
-          std::pair{"maximum", wire::Bin_MAXIMUM}, std::pair{"minimum", wire::Bin_MINIMUM}}) {
+    for (const auto& [name, operation] : {std::pair{"add", wire::Bin_ADD}, std::pair{"subtract", wire::Bin_SUB},
+                                          std::pair{"multiply", wire::Bin_MUL}, std::pair{"maximum", wire::Bin_MAXIMUM},
+                                          std::pair{"minimum", wire::Bin_MINIMUM}, std::pair{"power", wire::Bin_POW}}) {
       if (operation != p.operation)
         change<Binary>("binary_op_wrong", name, [o = operation](Binary& q) { q.operation = o; });
     }
@@ -531,6 +546,8 @@ class Catalogue {
     const auto [first, second] = std::pair{op_.inputs[0], op_.inputs[1]};
     if (first != second && in_dims(0) == in_dims(1))
       rewire("second_input_wrong", "the first operand twice", {first, first});
+    if (first != second && in_dims(1) == out_dims())
+      rewire("second_input_wrong", "the second operand twice", {second, second});
     for (int t : peers(second)) rewire("second_input_wrong", fmt::format("t{} as second operand", t), {first, t});
   }
 
