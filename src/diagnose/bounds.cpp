@@ -1,5 +1,8 @@
 #include "diagnose/bounds.h"
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 namespace qnndbg {
@@ -23,6 +26,9 @@ Result<Bounds> Bounds::load(std::string_view arch, double tolerance_scale) {
     bound.absolute *= tolerance_scale;
     bounds.entries_.push_back({key, bound});
   }
+  const nlohmann::json quantized = table.value("quantized", nlohmann::json::object());
+  bounds.steps_ = quantized.value("steps", 0.0) * tolerance_scale;
+  bounds.measured_in_8_bits_ = quantized.value("measured", std::vector<std::string>());
   return bounds;
 }
 
@@ -33,6 +39,18 @@ Bound Bounds::of(std::string_view key) const {
     if (entry.key == "unmeasured") unmeasured = &entry;
   }
   return unmeasured == nullptr ? Bound{} : unmeasured->bound;
+}
+
+Bound Bounds::of_fixed_point(std::string_view key, DType type, const Encoding& encoding) const {
+  const bool measured = size_of(type) == 1 && std::find(measured_in_8_bits_.begin(), measured_in_8_bits_.end(), key) !=
+                                                  measured_in_8_bits_.end();
+  Bound bound = measured ? Bound{} : of(key);
+  bound.absolute += steps_ * encoding.scale;
+  // Tensors are compared as floats; beside a huge offset one step is less than a float can tell apart.
+  const ValueRange range = value_range(type, encoding);
+  bound.clip = range;
+  bound.absolute += std::max(std::fabs(range.low), std::fabs(range.high)) * std::numeric_limits<float>::epsilon();
+  return bound;
 }
 
 }  // namespace qnndbg

@@ -1,10 +1,12 @@
 // Error bounds as data (data/bounds.json): how far a sound operator may be from its reference.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "tensor/dtype.h"
 #include "tensor/result.h"
 
 namespace qnndbg {
@@ -15,6 +17,9 @@ struct Bound {
   double max_y = 0;
   double magnitude = 0;
   double absolute = 0;
+  /// What a fixed-point tensor can hold. The device saturates there, so the reference (and the result of a hypothesis)
+  /// is clipped to it before it is compared.
+  std::optional<ValueRange> clip = {};
 };
 
 class Bounds {
@@ -27,6 +32,11 @@ class Bounds {
   /// The bound of a key that an operator names (Stage::bound); keys that the table lacks get "unmeasured".
   Bound of(std::string_view key) const;
 
+  /// The bound of a fixed-point tensor with this encoding, whose replay is clipped to what the tensor can hold: a
+  /// fraction of an output step. Operators that were not measured in 8 bits get their float bound on top.
+  /// Precondition: is_valid(encoding).
+  Bound of_fixed_point(std::string_view key, DType type, const Encoding& encoding) const;
+
   /// False when the architecture was never measured (the caller says so in a note).
   bool architecture_measured() const { return measured_; }
 
@@ -36,6 +46,8 @@ class Bounds {
     Bound bound;
   };
   std::vector<Entry> entries_;
+  double steps_ = 0;  // of a fixed-point tensor's scale
+  std::vector<std::string> measured_in_8_bits_;
   bool measured_ = true;
 };
 

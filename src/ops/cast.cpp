@@ -1,4 +1,5 @@
-// Cast between float and int32; MNN keeps BOOL and INT64 as int32 and DOUBLE as float.
+// Cast between float and int32; MNN keeps BOOL and INT64 as int32 and DOUBLE as float. Bytes wrap, and are kept as
+// int32 here.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -115,45 +116,61 @@ std::vector<Hypothesis> mistakes(const Evidence& evidence, DType target, bool to
   return list;
 }
 
+enum class Target : std::uint8_t { floats, integers, truth, bytes, signed_bytes };
+
+std::int32_t narrowed(Target target, std::int32_t value) {
+  switch (target) {
+    case Target::truth: return value != 0 ? 1 : 0;
+    case Target::bytes: return static_cast<std::uint8_t>(value);
+    case Target::signed_bytes: return static_cast<std::int8_t>(value);
+    default: return value;
+  }
+}
+
+std::int32_t narrowed(Target target, float value) {
+  return target == Target::truth ? (value != 0 ? 1 : 0) : narrowed(target, truncate(value));
+}
+
 class Cast final : public Op {
  public:
-  Cast(DType target, bool to_bool) : target_(target), to_bool_(to_bool) {}
+  explicit Cast(Target target) : target_(target) {}
 
   Result<std::vector<TensorSpec>> infer(std::span<const Operand> inputs) const override {
     auto x = require_operand(inputs, 0);
     if (!x) return fail(x.error());
-    return std::vector<TensorSpec>{{target_, std::move(x->dims)}};
+    return std::vector<TensorSpec>{{target_ == Target::floats ? DType::f32 : DType::i32, std::move(x->dims)}};
   }
 
   Result<std::vector<Stage>> lower(const LowerContext&) const override {
-    return std::vector<Stage>{
-        {.qnn_type = "Cast",
-         .inputs = {0},
-         .bound = "exact",
-         .compute = [target = target_, to_bool = to_bool_](const RunContext& run) -> Result<StageResult> {
-           const Tensor& x = *run.inputs[0];
-           if (x.type() == target && !to_bool) return StageResult{.value = x.clone()};
-           StageResult result{.value = Tensor(target, x.dims())};
-           if (x.type() == DType::i32 && target == DType::f32) {
-             std::copy(x.i32().begin(), x.i32().end(), result.value.f32().begin());
-           } else if (x.type() == DType::i32) {
-             std::transform(x.i32().begin(), x.i32().end(), result.value.i32().begin(),
-                            [](std::int32_t v) { return v != 0 ? 1 : 0; });
-           } else {
-             std::transform(x.f32().begin(), x.f32().end(), result.value.i32().begin(),
-                            [to_bool](float v) { return to_bool ? (v != 0 ? 1 : 0) : truncate(v); });
-           }
-           return result;
-         },
-         .hypotheses = [target = target_,
-                        to_bool = to_bool_](const Evidence& evidence) { return mistakes(evidence, target, to_bool); }}};
+    return std::vector<Stage>{{.qnn_type = "Cast",
+                               .inputs = {0},
+                               .bound = "exact",
+                               .compute = [target = target_](const RunContext& run) -> Result<StageResult> {
+                                 const Tensor& x = *run.inputs[0];
+                                 const bool to_floats = target == Target::floats;
+                                 if (x.type() == DType::f32 && to_floats) return StageResult{.value = x.clone()};
+                                 StageResult result{.value = Tensor(to_floats ? DType::f32 : DType::i32, x.dims())};
+                                 const auto narrow = [target](auto v) { return narrowed(target, v); };
+                                 if (to_floats) {
+                                   std::copy(x.i32().begin(), x.i32().end(), result.value.f32().begin());
+                                 } else if (x.type() == DType::i32) {
+                                   std::transform(x.i32().begin(), x.i32().end(), result.value.i32().begin(), narrow);
+                                 } else {
+                                   std::transform(x.f32().begin(), x.f32().end(), result.value.i32().begin(), narrow);
+                                 }
+                                 return result;
+                               },
+                               .hypotheses =
+                                   [target = target_](const Evidence& evidence) {
+                                     return mistakes(evidence, target == Target::floats ? DType::f32 : DType::i32,
+                                                     target == Target::truth);
+                                   }}};
   }
 
   Layout output_layout(std::span<const Operand> inputs) const override { return follow_first(inputs); }
 
  private:
-  DType target_;
-  bool to_bool_;
+  Target target_;
 };
 
 Result<std::unique_ptr<Op>> make(const Model& model, const OpNode& node) {
@@ -161,10 +178,12 @@ Result<std::unique_ptr<Op>> make(const Model& model, const OpNode& node) {
   if (main == nullptr) return fail("its CastParam parameters are missing");
   switch (main->dstT()) {
     case wire::DType_DT_FLOAT:
-    case wire::DType_DT_DOUBLE: return std::make_unique<Cast>(DType::f32, false);
+    case wire::DType_DT_DOUBLE: return std::make_unique<Cast>(Target::floats);
     case wire::DType_DT_INT32:
-    case wire::DType_DT_INT64: return std::make_unique<Cast>(DType::i32, false);
-    case wire::DType_DT_BOOL: return std::make_unique<Cast>(DType::i32, true);
+    case wire::DType_DT_INT64: return std::make_unique<Cast>(Target::integers);
+    case wire::DType_DT_BOOL: return std::make_unique<Cast>(Target::truth);
+    case wire::DType_DT_UINT8: return std::make_unique<Cast>(Target::bytes);
+    case wire::DType_DT_INT8: return std::make_unique<Cast>(Target::signed_bytes);
     default: return fail("a cast to MNN type {} is not implemented", static_cast<int>(main->dstT()));
   }
 }

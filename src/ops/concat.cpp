@@ -54,7 +54,7 @@ class Mistakes {
   std::vector<Hypothesis> all() {
     for (const Tensor* x : evidence_.context.inputs) {
       if (x == nullptr || x->type() != DType::f32) return {};
-      own_.push_back(stage_input(own_.size()));
+      own_.push_back({.load = stage_input(own_.size()), .dims = x->dims()});
     }
     exchanged();
     repeated();
@@ -69,7 +69,7 @@ class Mistakes {
   const Dims& dims(std::size_t k) const { return evidence_.context.inputs[k]->dims(); }
 
   void add(std::string_view cause, std::string parameter, std::string used, std::string meant,
-           std::vector<LoadOperand> operands) {
+           std::vector<OperandView> operands) {
     list_.push_back({.cause = std::string(cause),
                      .parameter = std::move(parameter),
                      .used = std::move(used),
@@ -79,38 +79,43 @@ class Mistakes {
                      .exact = by_element(std::move(operands))});
   }
 
-  static Result<std::vector<OperandValue>> load(const std::vector<LoadOperand>& operands, const RunContext& run) {
-    std::vector<OperandValue> values;
-    for (const LoadOperand& operand : operands) {
-      auto value = operand(run);
-      if (!value) return fail(value.error());
-      values.push_back(std::move(*value));
+  static Result<std::vector<ViewedOperand>> look_at_all(const std::vector<OperandView>& operands,
+                                                        const RunContext& run) {
+    std::vector<ViewedOperand> all;
+    for (const OperandView& operand : operands) {
+      auto seen = look(operand, run);
+      if (!seen) return fail(seen.error());
+      all.push_back(std::move(*seen));
     }
-    return values;
+    return all;
   }
 
-  Compute whole(const std::vector<LoadOperand>& operands) const {
+  Compute whole(const std::vector<OperandView>& operands) const {
     return [operands, axis = axis_, out = out_](const RunContext& run) -> Result<StageResult> {
-      auto values = load(operands, run);
-      if (!values) return fail(values.error());
+      auto all = look_at_all(operands, run);
+      if (!all) return fail(all.error());
+      std::vector<OperandValue> values;
       std::vector<const Tensor*> tensors;
-      for (const OperandValue& value : *values) tensors.push_back(value.get());
+      for (const ViewedOperand& operand : *all) {
+        values.push_back(operand.whole());
+        tensors.push_back(values.back().get());
+      }
       return StageResult{.value = concatenate(tensors, axis, out)};
     };
   }
 
-  MakeExact by_element(std::vector<LoadOperand> operands) const {
+  MakeExact by_element(std::vector<OperandView> operands) const {
     return [operands = std::move(operands), axis = axis_,
             to = view_axis(out_.dims, axis_)](const RunContext& run) -> Result<ElementValue> {
-      auto values = load(operands, run);
-      if (!values) return fail(values.error());
-      return [values = std::move(*values), axis, to](std::int64_t element) -> double {
+      auto all = look_at_all(operands, run);
+      if (!all) return fail(all.error());
+      return [all = std::move(*all), axis, to](std::int64_t element) -> double {
         const std::int64_t inner = element % to.inner;
         std::int64_t k = element / to.inner % to.extent;
         const std::int64_t outer = element / (to.inner * to.extent);
-        for (const OperandValue& x : values) {
-          const std::int64_t extent = x->empty() ? 0 : x->dims()[static_cast<std::size_t>(axis)];
-          if (k < extent) return x->f32()[static_cast<std::size_t>((outer * extent + k) * to.inner + inner)];
+        for (const ViewedOperand& x : all) {
+          const std::int64_t extent = x.tensor->empty() ? 0 : x.dims[static_cast<std::size_t>(axis)];
+          if (k < extent) return x.at((outer * extent + k) * to.inner + inner);
           k -= extent;
         }
         return 0;
@@ -119,7 +124,7 @@ class Mistakes {
   }
 
   void reordered(std::string used, const std::vector<std::size_t>& order) {
-    std::vector<LoadOperand> operands;
+    std::vector<OperandView> operands;
     for (std::size_t k : order) operands.push_back(own_[k]);
     add("operand_order_swapped", "order of the inputs", std::move(used), "as in the model", std::move(operands));
   }
@@ -147,8 +152,8 @@ class Mistakes {
     reordered("reversed", order);
   }
 
-  void replaced(std::size_t k, std::string used, LoadOperand by) {
-    std::vector<LoadOperand> operands = own_;
+  void replaced(std::size_t k, std::string used, OperandView by) {
+    std::vector<OperandView> operands = own_;
     operands[k] = std::move(by);
     add("second_input_wrong", fmt::format("input {}", k), std::move(used), fmt::format("input {}", k),
         std::move(operands));
@@ -161,31 +166,32 @@ class Mistakes {
         if (i != k && dims(i) == dims(k)) replaced(k, fmt::format("input {} once more", i), own_[i]);
       }
       if (evidence_.context.inputs[k]->empty()) continue;
-      replaced(k, "zeros", changed(own_[k], [](const Tensor& x) {
-                 Tensor zeros = Tensor::f32(x.dims());
-                 std::fill(zeros.f32().begin(), zeros.f32().end(), 0.0F);
-                 return zeros;
-               }));
+      replaced(k, "zeros", zeros_for(own_[k]));
     }
   }
 
   /// NHWC and NCHW mixed up in one input, or in all of them.
   void misread() {
-    const auto consider = [&](const std::string& used, Tensor (*read)(const Tensor&)) {
-      std::vector<LoadOperand> every = own_;
+    for (std::size_t way = 0; way < 2; ++way) {
+      std::vector<OperandView> every = own_;
+      std::string used;
       std::size_t affected = 0;
       for (std::size_t k = 0; k < count(); ++k) {
-        if (!layout_matters(dims(k))) continue;
-        every[k] = changed(own_[k], read);
+        const std::vector<LayoutMistake> ways = layout_mistakes(dims(k));
+        if (ways.empty()) continue;
+        used = ways[way].used;
+        every[k].source = ways[way].source;
         ++affected;
-        std::vector<LoadOperand> one = own_;
-        one[k] = every[k];
-        add("flatten_layout_wrong", fmt::format("layout of input {}", k), used, "as the output", std::move(one));
+        replaced_layout(fmt::format("layout of input {}", k), used, k, every[k]);
       }
       if (affected > 1) add("flatten_layout_wrong", "layout of the inputs", used, "as the output", std::move(every));
-    };
-    consider("data in the model's order, read as channel-last", read_as_channel_last);
-    consider("channel-last data, read in the model's order", read_as_logical);
+    }
+  }
+
+  void replaced_layout(std::string parameter, const std::string& used, std::size_t k, const OperandView& by) {
+    std::vector<OperandView> operands = own_;
+    operands[k] = by;
+    add("flatten_layout_wrong", std::move(parameter), used, "as the output", std::move(operands));
   }
 
   /// The blocks that another axis lines up, stored under the dims that the right one gives.
@@ -258,7 +264,7 @@ class Mistakes {
       if (differs(to, at, extent)) {
         for (Peer& peer : nearest_peers(evidence_, dims(k))) {
           const std::string tensor = peer.name;
-          replaced(k, tensor, peer_operand(std::move(peer)));
+          replaced(k, tensor, {.load = peer_operand(std::move(peer)), .dims = dims(k)});
         }
       }
       at += extent;
@@ -279,7 +285,7 @@ class Mistakes {
   int axis_;
   TensorSpec out_;
   Layout layout_;
-  std::vector<LoadOperand> own_;
+  std::vector<OperandView> own_;
   std::vector<Hypothesis> list_;
 };
 

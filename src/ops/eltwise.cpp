@@ -1,9 +1,11 @@
 // Eltwise: PROD, SUM, MAXIMUM or SUB of operands with one shape.
 #include <algorithm>
+#include <type_traits>
 
 #include "graph/mnn_wire.h"
 #include "ops/registry.h"
 #include "ops/support/binary_mistakes.h"
+#include "ops/support/data_movement.h"
 #include "ops/support/host_values.h"
 #include "ops/support/layouts.h"
 
@@ -24,22 +26,28 @@ const char* node_type(wire::EltKind kind) {
 
 const char* bound_of(wire::EltKind kind) { return kind == wire::EltKind_MAXIMUM ? "exact" : node_type(kind); }
 
-Result<StageResult> combine(wire::EltKind kind, std::span<const Tensor* const> operands) {
-  for (const Tensor* operand : operands) {
-    if (operand->type() != DType::f32) return fail("integer data is not implemented for Eltwise");
+/// y := y op x. Integers wrap.
+template <class T>
+void fold(wire::EltKind kind, std::span<const T> x, std::span<T> y) {
+  using Wide = std::conditional_t<std::is_integral_v<T>, std::uint32_t, T>;
+  const auto apply = [&](auto f) {
+    for (std::size_t i = 0; i < y.size(); ++i)
+      y[i] = static_cast<T>(f(static_cast<Wide>(y[i]), static_cast<Wide>(x[i])));
+  };
+  switch (kind) {
+    case wire::EltKind_PROD: apply([](Wide a, Wide b) { return a * b; }); break;
+    case wire::EltKind_SUM: apply([](Wide a, Wide b) { return a + b; }); break;
+    case wire::EltKind_SUB: apply([](Wide a, Wide b) { return a - b; }); break;
+    case wire::EltKind_MAXIMUM:
+      for (std::size_t i = 0; i < y.size(); ++i) y[i] = std::max(y[i], x[i]);
+      break;
   }
+}
+
+Result<StageResult> combine(wire::EltKind kind, std::span<const Tensor* const> operands) {
   StageResult result{.value = operands[0]->clone()};
-  const std::span<float> y = result.value.f32();
   for (const Tensor* operand : operands.subspan(1)) {
-    const std::span<const float> x = operand->f32();
-    for (std::size_t i = 0; i < y.size(); ++i) {
-      switch (kind) {
-        case wire::EltKind_PROD: y[i] *= x[i]; break;
-        case wire::EltKind_SUM: y[i] += x[i]; break;
-        case wire::EltKind_SUB: y[i] -= x[i]; break;
-        case wire::EltKind_MAXIMUM: y[i] = std::max(y[i], x[i]); break;
-      }
-    }
+    with_elements(*operand, result.value, [kind]<class T>(std::span<const T> x, std::span<T> y) { fold(kind, x, y); });
   }
   return result;
 }
@@ -90,6 +98,7 @@ class Eltwise final : public Op {
     for (int k = 1; k < static_cast<int>(inputs.size()); ++k) {
       auto other = require_operand(inputs, k);
       if (!other) return fail(other.error());
+      if (other->type != first->type) return fail("operands of floats and of integers");
       if (other->dims != first->dims)
         return fail("operands {} and {} differ in shape", to_string(first->dims), to_string(other->dims));
     }

@@ -48,6 +48,8 @@ struct RunContext {
   /// The half of the device, for constants that overflow (half.h).
   HalfKind half = HalfKind::htp;
   bool want_magnitude = false;
+  /// The device holds the operator's inputs and results in fixed point: weights may be integers there (constants set).
+  bool fixed_point = false;
 };
 
 struct StageResult {
@@ -80,6 +82,10 @@ struct Hypothesis {
 struct ErrorLine {
   double relative = 1.1 * kHalfUnitRoundoff;
   double absolute = 1.1 * 0x1p-15;
+  /// What the output's type can hold; values beyond it saturate.
+  double low = -kHtpHalfMax;
+  double high = kHtpHalfMax;
+  double held(double y) const { return y < low ? low : y > high ? high : y; }
   double at(double y) const { return relative * (y < 0 ? -y : y) + absolute; }
 };
 

@@ -1,4 +1,4 @@
-// Reduction: sum, mean, max, min, product over axes.
+// Reduction: sum, mean, max, min, product over axes; any and all of integers.
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -8,6 +8,7 @@
 #include "ops/registry.h"
 #include "ops/support/axis_swap.h"
 #include "ops/support/host_values.h"
+#include "ops/support/operand_source.h"
 #include "tensor/layout.h"
 
 namespace qnndbg {
@@ -17,6 +18,7 @@ constexpr const char* kMnnFile = "source/backend/qnn/execution/QNNReduce.cpp";
 // Every set of axes is tried up to this rank, the largest that QNN's tensors of images and sequences have.
 constexpr int kLargestRank = 6;
 
+/// QNN's node; empty where the backend has none.
 Result<const char*> qnn_type_of(wire::Red operation) {
   switch (operation) {
     case wire::Red_SUM: return "ReduceSum";
@@ -24,75 +26,92 @@ Result<const char*> qnn_type_of(wire::Red operation) {
     case wire::Red_MAXIMUM: return "ReduceMax";
     case wire::Red_MINIMUM: return "ReduceMin";
     case wire::Red_PROD: return "ReduceProd";
+    case wire::Red_ANY:
+    case wire::Red_ALL: return "";
     default:
       return fail("reduction {} is not implemented (MNN's CPU does not run it either)", static_cast<int>(operation));
   }
 }
 
-const char* bound_of(wire::Red operation) {
-  if (operation == wire::Red_MAXIMUM || operation == wire::Red_MINIMUM) return "exact";
-  return qnn_type_of(operation).value_or("unmeasured");
+bool is_logical(wire::Red operation) { return operation == wire::Red_ANY || operation == wire::Red_ALL; }
+
+double plus(double a, double b) { return a + b; }
+double times(double a, double b) { return a * b; }
+// Integers wrap.
+std::int32_t plus(std::int32_t a, std::int32_t b) {
+  return static_cast<std::int32_t>(static_cast<std::uint32_t>(a) + static_cast<std::uint32_t>(b));
+}
+std::int32_t times(std::int32_t a, std::int32_t b) {
+  return static_cast<std::int32_t>(static_cast<std::uint32_t>(a) * static_cast<std::uint32_t>(b));
 }
 
-double start_of(wire::Red operation) {
+template <class T>
+T neutral(wire::Red operation) {
+  using Limits = std::numeric_limits<T>;
   switch (operation) {
-    case wire::Red_PROD: return 1;
-    case wire::Red_MAXIMUM: return -std::numeric_limits<double>::infinity();
-    case wire::Red_MINIMUM: return std::numeric_limits<double>::infinity();
+    case wire::Red_PROD:
+    case wire::Red_ALL: return 1;
+    case wire::Red_MAXIMUM: return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
+    case wire::Red_MINIMUM: return Limits::has_infinity ? Limits::infinity() : Limits::max();
     default: return 0;
   }
 }
 
-double take(wire::Red operation, double value, double v) {
+template <class T>
+T combine(wire::Red operation, T value, T next) {
   switch (operation) {
-    case wire::Red_MAXIMUM: return std::max(value, v);
-    case wire::Red_MINIMUM: return std::min(value, v);
-    case wire::Red_PROD: return value * v;
-    default: return value + v;
+    case wire::Red_MAXIMUM: return std::max(value, next);
+    case wire::Red_MINIMUM: return std::min(value, next);
+    case wire::Red_PROD: return times(value, next);
+    case wire::Red_ANY: return value != 0 || next != 0 ? 1 : 0;
+    case wire::Red_ALL: return value != 0 && next != 0 ? 1 : 0;
+    default: return plus(value, next);
   }
 }
 
-/// One axis at a time, as MNN does; doubles inside.
-std::vector<double> reduce_axis(const std::vector<double>& x, const AxisView& view, wire::Red operation) {
-  std::vector<double> y(static_cast<std::size_t>(view.outer * view.inner));
+template <class T>
+std::vector<T> reduce_axis(const std::vector<T>& x, const AxisView& view, wire::Red operation) {
+  std::vector<T> y(static_cast<std::size_t>(view.outer * view.inner));
   for (std::int64_t o = 0; o < view.outer; ++o) {
     for (std::int64_t i = 0; i < view.inner; ++i) {
-      double value = start_of(operation);
-      for (std::int64_t k = 0; k < view.extent; ++k) {
-        value = take(operation, value, x[static_cast<std::size_t>((o * view.extent + k) * view.inner + i)]);
-      }
+      T value = neutral<T>(operation);
+      for (std::int64_t k = 0; k < view.extent; ++k)
+        value = combine(operation, value, x[static_cast<std::size_t>((o * view.extent + k) * view.inner + i)]);
+      // Of integers this is C's division.
       y[static_cast<std::size_t>(o * view.inner + i)] =
-          operation == wire::Red_MEAN ? value / static_cast<double>(view.extent) : value;
+          operation == wire::Red_MEAN ? value / static_cast<T>(view.extent) : value;
     }
   }
   return y;
 }
 
-/// The reduction over `axes` (sorted), its elements stored under `out`.
-Result<StageResult> reduce(const Tensor& x, const std::vector<int>& axes, wire::Red operation, const Dims& out) {
-  Dims dims = x.dims();
-  std::vector<double> values;
-  if (x.type() == DType::f32) {
-    values.assign(x.f32().begin(), x.f32().end());
-  } else {
-    values.assign(x.i32().begin(), x.i32().end());
-  }
+/// One axis at a time, as MNN does. `T`: double for floats, or int32.
+template <class T, class Element>
+void reduce(std::span<const Element> x, Dims dims, const std::vector<int>& axes, wire::Red operation,
+            std::span<Element> y) {
+  std::vector<T> values(x.begin(), x.end());
   for (int axis : axes) {
     values = reduce_axis(values, view_axis(dims, axis), operation);
     dims[static_cast<std::size_t>(axis)] = 1;
-    if (x.type() == DType::i32) {
-      for (double& v : values) v = std::trunc(v);  // integer mean is integer division
-    }
   }
+  std::transform(values.begin(), values.end(), y.begin(), [](T v) { return static_cast<Element>(v); });
+}
+
+const char* bound_of(wire::Red operation) {
+  if (operation == wire::Red_MAXIMUM || operation == wire::Red_MINIMUM || is_logical(operation)) return "exact";
+  return qnn_type_of(operation).value_or("unmeasured");
+}
+
+/// The reduction over `axes` (sorted), its elements stored under `out`.
+Result<StageResult> reduce(const Tensor& x, const std::vector<int>& axes, wire::Red operation, const Dims& out) {
+  std::int64_t kept = x.size();
+  for (int axis : axes) kept /= std::max<std::int64_t>(1, x.dims()[static_cast<std::size_t>(axis)]);
   StageResult result{.value = Tensor(x.type(), out)};
-  if (static_cast<std::int64_t>(values.size()) != result.value.size())
-    return fail("{} elements do not make {}", values.size(), to_string(out));
+  if (kept != result.value.size()) return fail("{} elements do not make {}", kept, to_string(out));
   if (x.type() == DType::f32) {
-    std::transform(values.begin(), values.end(), result.value.f32().begin(),
-                   [](double v) { return static_cast<float>(v); });
+    reduce<double, float>(x.f32(), x.dims(), axes, operation, result.value.f32());
   } else {
-    std::transform(values.begin(), values.end(), result.value.i32().begin(),
-                   [](double v) { return static_cast<std::int32_t>(std::clamp(v, -2147483648.0, 2147483647.0)); });
+    reduce<std::int32_t, std::int32_t>(x.i32(), x.dims(), axes, operation, result.value.i32());
   }
   return result;
 }
@@ -121,8 +140,9 @@ ElementValue reduced_element(const Tensor& x, const std::vector<int>& axes, wire
       base += element % kept_extents[k] * kept_strides[k];
       element /= kept_extents[k];
     }
-    double value = start_of(operation);
-    for (std::int64_t offset : inside) value = take(operation, value, x.f32()[static_cast<std::size_t>(base + offset)]);
+    double value = neutral<double>(operation);
+    for (std::int64_t offset : inside)
+      value = combine<double>(operation, value, x.f32()[static_cast<std::size_t>(base + offset)]);
     return operation == wire::Red_MEAN ? value / static_cast<double>(inside.size()) : value;
   };
 }
@@ -215,7 +235,8 @@ std::vector<Hypothesis> mistakes(const Evidence& evidence, const Node& meant) {
     list.push_back(mistake("reduce_op_wrong", *qnn_type_of(other), *qnn_type_of(meant.operation), wrong));
   }
   add_other_axes(list, meant, x.dims());
-  add_device_axes(list, meant, x.dims());
+  // Often that is one of the sets above, in the order in which the output is stored.
+  if (!any_fits_sample(list, evidence)) add_device_axes(list, meant, x.dims());
   return list;
 }
 
@@ -227,6 +248,7 @@ class Reduction final : public Op {
   Result<std::vector<TensorSpec>> infer(std::span<const Operand> inputs) const override {
     auto x = require_operand(inputs, 0);
     if (!x) return fail(x.error());
+    if (is_logical(operation_) && x->type != DType::i32) return fail("any or all of floats");
     auto axes = axes_for(inputs, static_cast<int>(x->dims.size()));
     if (!axes) return fail(axes.error());
     Dims out;
@@ -275,19 +297,15 @@ class Reduction final : public Op {
 
  private:
   Result<std::vector<int>> axes_for(std::span<const Operand> inputs, int rank) const {
-    std::vector<std::int64_t> raw = axes_;
-    if (raw.empty() && has_operand(inputs, 1)) {
-      auto given = host_integers(inputs, 1, "axes");
-      if (!given) return fail(given.error());
-      raw = std::move(*given);
-    }
+    auto listed = listed_integers(axes_, inputs, 1, "axes");
+    if (!listed) return fail(listed.error());
     std::vector<int> axes;
-    for (std::int64_t axis : raw) {
+    for (std::int64_t axis : *listed) {
       auto normal = normalize_axis(axis, rank);
       if (!normal) return fail(normal.error());
       axes.push_back(*normal);
     }
-    if (raw.empty()) {
+    if (listed->empty()) {
       for (int k = 0; k < rank; ++k) axes.push_back(k);
     }
     std::sort(axes.begin(), axes.end());

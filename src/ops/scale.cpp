@@ -62,22 +62,23 @@ class Scale final : public Op {
 
  private:
   /// A constant along the channel axis of `out`, as the device holds it.
-  static LoadOperand per_channel(const std::vector<float>& values, const Dims& out) {
-    return [&values, rank = out.size()](const RunContext& run) -> Result<OperandValue> {
-      Dims dims(rank, 1);
-      dims[1] = static_cast<std::int64_t>(values.size());
-      Tensor constant = Tensor::f32(std::move(dims));
+  static OperandView per_channel(const std::vector<float>& values, const Dims& out) {
+    Dims dims(out.size(), 1);
+    dims[1] = static_cast<std::int64_t>(values.size());
+    LoadOperand load = [&values, dims](const RunContext& run) -> Result<OperandValue> {
+      Tensor constant = Tensor::f32(dims);
       std::copy(values.begin(), values.end(), constant.f32().begin());
       if (run.constants) round_to_half(constant.f32(), *run.constants, run.half);
       return std::make_shared<const Tensor>(std::move(constant));
     };
+    return {.load = std::move(load), .dims = std::move(dims)};
   }
 
   BinaryStage product_stage(const Dims& out) const {
     return {.meant = find_binary_function("ElementWiseMultiply"),
-            .operands = {BinaryOperand{.name = "input", .load = stage_input(0)},
+            .operands = {BinaryOperand{.name = "input", .view = {.load = stage_input(0), .dims = out}},
                          BinaryOperand{
-                             .name = "scale", .constant = true, .unrounded = scale_, .load = per_channel(scale_, out)}},
+                             .name = "scale", .constant = true, .unrounded = scale_, .view = per_channel(scale_, out)}},
             .out = out,
             .finish = {},
             .file = kMnnFile};
@@ -86,9 +87,9 @@ class Scale final : public Op {
   /// `product`: x * scale, dumped or not.
   BinaryStage sum_stage(const Dims& out, LoadOperand product) const {
     return {.meant = find_binary_function("ElementWiseAdd"),
-            .operands = {BinaryOperand{.name = "product", .load = std::move(product)},
+            .operands = {BinaryOperand{.name = "product", .view = {.load = std::move(product), .dims = out}},
                          BinaryOperand{
-                             .name = "bias", .constant = true, .unrounded = bias_, .load = per_channel(bias_, out)}},
+                             .name = "bias", .constant = true, .unrounded = bias_, .view = per_channel(bias_, out)}},
             .out = out,
             .finish = {},
             .file = kMnnFile};
@@ -104,7 +105,7 @@ class Scale final : public Op {
       return std::make_shared<const Tensor>(std::move(value->value));
     };
     std::vector<Hypothesis> list = binary_mistakes(evidence, sum_stage(out, std::move(right_product)));
-    auto bias = per_channel(bias_, out)(evidence.context);
+    auto bias = per_channel(bias_, out).load(evidence.context);
     if (!bias) return list;
     product.finish = bias_finish(std::move(*bias), out);
     for (Hypothesis& h : binary_mistakes(evidence, product)) list.push_back(std::move(h));

@@ -126,14 +126,16 @@ void LeastSquares::add(double weight, double target, double error) {
 }
 
 ConstantEstimate LeastSquares::estimate() const {
-  if (!(weight_weight_ > 0)) return {0, std::numeric_limits<double>::infinity()};
-  return {weight_target_ / weight_weight_, weight_error_ / weight_weight_};
+  const ConstantEstimate e{weight_target_ / weight_weight_, weight_error_ / weight_weight_};
+  if (!(weight_weight_ > 0) || !std::isfinite(e.value)) return {0, std::numeric_limits<double>::infinity()};
+  return e;
 }
 
 std::vector<AlteredConstant> altered_constants(std::span<const float> meant, std::span<const float> unrounded,
                                                std::span<const ConstantEstimate> device, const ConstantRole& role,
                                                const RunContext& run) {
   if (meant.empty() || meant.size() != device.size()) return {};
+  if (!std::all_of(meant.begin(), meant.end(), [](float v) { return std::isfinite(v); })) return {};
   Candidates out(meant, device);
   out.consider(role.dropped, "zeros", 0, std::vector<float>(meant.size(), 0.0F));
   if (!role.misordered.empty() && meant.size() > 1) {

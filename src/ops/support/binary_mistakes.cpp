@@ -7,7 +7,6 @@
 
 #include "ops/support/altered_constants.h"
 #include "ops/support/broadcast.h"
-#include "ops/support/data_movement.h"
 
 namespace qnndbg {
 namespace {
@@ -48,37 +47,37 @@ bool broadcasts_to(const Dims& dims, const Dims& out) {
   return true;
 }
 
-struct Loaded {
-  OperandValue a, b;
+struct Seen {
+  ViewedOperand a, b;
 };
 
-Result<Loaded> load(const BinaryStage& stage, const RunContext& run) {
-  Loaded values;
-  for (std::size_t k = 0; k < 2; ++k) {
-    auto value = stage.operands[k].load(run);
-    if (!value) return fail(value.error());
-    if ((*value)->type() != DType::f32) return fail("integer data is not implemented for this operation");
-    if (!broadcasts_to((*value)->dims(), stage.out))
-      return fail("{} does not broadcast to {}", to_string((*value)->dims()), to_string(stage.out));
-    (k == 0 ? values.a : values.b) = std::move(*value);
+Result<Seen> look_at_both(const BinaryStage& stage, const RunContext& run) {
+  for (const BinaryOperand& operand : stage.operands) {
+    if (!broadcasts_to(operand.view.dims, stage.out))
+      return fail("{} does not broadcast to {}", to_string(operand.view.dims), to_string(stage.out));
   }
-  return values;
+  auto a = look(stage.operands[0].view, run);
+  if (!a) return fail(a.error());
+  auto b = look(stage.operands[1].view, run);
+  if (!b) return fail(b.error());
+  return Seen{std::move(*a), std::move(*b)};
 }
 
 /// Offset into a tensor with these broadcast strides of an element of `out`.
-std::size_t offset_of(std::int64_t element, const Dims& out, const Dims& strides) {
+std::int64_t offset_of(std::int64_t element, const Dims& out, const Dims& strides) {
   std::int64_t offset = 0;
   for (std::size_t k = out.size(); k-- > 0;) {
     offset += element % out[k] * strides[k];
     element /= out[k];
   }
-  return static_cast<std::size_t>(offset);
+  return offset;
 }
 
-/// An operand with its axes in another order under `out` (or its memory read in another layout).
+/// An operand with its axes in another order under `out`, or its memory read in another layout.
 struct Misreading {
   std::string used;
-  std::function<Tensor(const Tensor&)> apply;
+  Dims dims;
+  std::function<std::int64_t(std::int64_t)> source;
 };
 
 Dims padded_to(const Dims& dims, std::size_t rank) {
@@ -107,13 +106,6 @@ struct Turned {
     for (std::size_t i = 0; i < dims.size(); ++i) last += (dims[i] - 1) * strides[i];
     return last;
   }
-
-  Tensor of(const Tensor& operand) const {
-    Tensor out = Tensor::f32(dims);
-    std::int64_t element = 0;
-    for (float& v : out.f32()) v = operand.f32()[offset_of(element++, dims, strides)];
-    return out;
-  }
 };
 
 /// NHWC and NCHW mixed up. The backend hands both operands to QNN as they lie: a channel-last one beside one in the
@@ -126,7 +118,8 @@ std::vector<Misreading> misreadings(const Dims& dims, const Dims& out) {
   const auto consider = [&](std::string used, const std::vector<int>& order) {
     const Turned turned(padded, order, out);
     if (turned.last_offset() >= element_count(dims)) return;
-    list.push_back({std::move(used), [turned](const Tensor& t) { return turned.of(t); }});
+    list.push_back(
+        {std::move(used), turned.dims, [turned](std::int64_t i) { return offset_of(i, turned.dims, turned.strides); }});
   };
   std::vector<int> model_order(rank);
   std::iota(model_order.begin(), model_order.end(), 0);
@@ -137,10 +130,11 @@ std::vector<Misreading> misreadings(const Dims& dims, const Dims& out) {
   consider("its axes in the model's order beside a channel-last tensor", to_last);
   if (from_last != to_last) consider("channel-last beside a tensor in the model's order", from_last);
 
-  if (dims.size() == rank && layout_matters(dims)) {
-    list.push_back({"data in the model's order, read as channel-last", read_as_channel_last});
-    list.push_back({"channel-last data, read in the model's order", read_as_logical});
-  }
+  // In a cube the memory of one layout is the other with its axes turned: listed already.
+  const bool cube = std::all_of(padded.begin() + 1, padded.end(), [&](std::int64_t d) { return d == padded[1]; });
+  if (dims.size() != rank || cube) return list;
+  for (LayoutMistake& mistake : layout_mistakes(dims))
+    list.push_back({std::move(mistake.used), dims, std::move(mistake.source)});
   return list;
 }
 
@@ -165,9 +159,9 @@ class Mistakes {
   /// False where the stage has nothing to compare or works on integers.
   bool load_operands() {
     for (const BinaryOperand& operand : stage_.operands) {
-      auto value = operand.load(evidence_.context);
-      if (!value || (*value)->type() != DType::f32 || !broadcasts_to((*value)->dims(), stage_.out)) return false;
-      values_.push_back(std::move(*value));
+      auto seen = look(operand.view, evidence_.context);
+      if (!seen || !broadcasts_to(seen->dims, stage_.out)) return false;
+      values_.push_back(seen->whole());
     }
     return !evidence_.device.empty() && evidence_.device.size() == element_count(stage_.out);
   }
@@ -188,19 +182,19 @@ class Mistakes {
 
   void operands_twice() {
     BinaryStage wrong = stage_;
-    wrong.operands[1].load = stage_.operands[0].load;
+    wrong.operands[1].view = stage_.operands[0].view;
     add("second_input_wrong", name(1), fmt::format("the {} once more", name(0)), fmt::format("the {}", name(1)), wrong);
     // x - x and x / x are the same whichever operand it was.
     if (is(*stage_.meant, "ElementWiseSubtract") || is(*stage_.meant, "ElementWiseDivide")) return;
     wrong = stage_;
-    wrong.operands[0].load = stage_.operands[1].load;
+    wrong.operands[0].view = stage_.operands[1].view;
     add("second_input_wrong", name(0), fmt::format("the {} once more", name(1)), fmt::format("the {}", name(0)), wrong);
   }
 
   void operands_swapped() {
     if (stage_.meant->commutative) return;
     BinaryStage wrong = stage_;
-    std::swap(wrong.operands[0].load, wrong.operands[1].load);
+    std::swap(wrong.operands[0].view, wrong.operands[1].view);
     add("operand_order_swapped", "order of the operands", "second, first", "first, second", wrong);
   }
 
@@ -227,7 +221,7 @@ class Mistakes {
       Tensor constant = Tensor::f32({});
       constant.f32()[0] = *neutral;
       BinaryStage wrong = stage_;
-      wrong.operands[k].load = given_operand(std::move(constant));
+      wrong.operands[k].view = given_operand(std::move(constant));
       add("second_input_wrong", name(k), added ? "zeros" : "ones", fmt::format("the {}", name(k)), wrong);
     }
   }
@@ -243,7 +237,7 @@ class Mistakes {
       Tensor other = Tensor::f32(values_[k]->dims());
       std::copy(mistake.values.begin(), mistake.values.end(), other.f32().begin());
       BinaryStage wrong = stage_;
-      wrong.operands[k].load = given_operand(std::move(other));
+      wrong.operands[k].view = given_operand(std::move(other));
       add(mistake.cause, name(k), mistake.used, "the model's values", wrong).free_parameters = mistake.free_parameters;
     }
   }
@@ -295,24 +289,26 @@ class Mistakes {
   void misread(std::size_t k) {
     for (Misreading& other : misreadings(values_[k]->dims(), stage_.out)) {
       BinaryStage wrong = stage_;
-      wrong.operands[k].load = changed(stage_.operands[k].load, std::move(other.apply));
+      wrong.operands[k].view.dims = std::move(other.dims);
+      wrong.operands[k].view.source = std::move(other.source);
       add("flatten_layout_wrong", fmt::format("layout of the {}", name(k)), other.used, "as the other operand", wrong);
     }
   }
 
   void other_tensors() {
     for (std::size_t k = 2; k-- > 0;) {
-      // An operand may be mistaken for one of the same shape, or for one that needs no broadcasting.
-      std::vector<Peer> peers = nearest_peers(evidence_, values_[k]->dims());
-      if (values_[k]->dims() != stage_.out) {
-        for (Peer& peer : nearest_peers(evidence_, stage_.out)) peers.push_back(std::move(peer));
-      }
-      for (Peer& peer : peers) {
-        BinaryStage wrong = stage_;
-        const std::string tensor = peer.name;
-        wrong.operands[k].load = peer_operand(std::move(peer));
-        add("second_input_wrong", name(k), tensor, fmt::format("the {}", name(k)), wrong);
-      }
+      other_tensors(k, values_[k]->dims());
+      // One that needs no broadcasting is a mistake as easily made.
+      if (values_[k]->dims() != stage_.out) other_tensors(k, stage_.out);
+    }
+  }
+
+  void other_tensors(std::size_t k, const Dims& dims) {
+    for (Peer& peer : nearest_peers(evidence_, dims)) {
+      BinaryStage wrong = stage_;
+      const std::string tensor = peer.name;
+      wrong.operands[k].view = {.load = peer_operand(std::move(peer)), .dims = dims};
+      add("second_input_wrong", name(k), tensor, fmt::format("the {}", name(k)), wrong);
     }
   }
 
@@ -333,7 +329,8 @@ const BinaryFunction* find_binary_function(std::string_view qnn_type) {
 }
 
 BinaryOperand binary_operand(const LowerContext& context, std::size_t k) {
-  BinaryOperand operand{.name = k == 0 ? "first operand" : "second operand", .load = stage_input(k)};
+  BinaryOperand operand{.name = k == 0 ? "first operand" : "second operand",
+                        .view = {.load = stage_input(k), .dims = context.inputs[k].spec.dims}};
   const Tensor* host = context.inputs[k].host;
   operand.constant = host != nullptr;
   if (host != nullptr && host->type() == DType::f32) operand.unrounded = host->f32();
@@ -347,11 +344,13 @@ Finish relu_finish() {
 
 Compute binary_compute(const BinaryStage& stage) {
   return [stage](const RunContext& run) -> Result<StageResult> {
-    auto values = load(stage, run);
-    if (!values) return fail(values.error());
+    auto seen = look_at_both(stage, run);
+    if (!seen) return fail(seen.error());
+    const OperandValue a = seen->a.whole();
+    const OperandValue b = seen->b.whole();
     StageResult result{.value = Tensor::f32(stage.out)};
-    broadcast_apply<float, float, float>(values->a->f32(), values->a->dims(), values->b->f32(), values->b->dims(),
-                                         result.value.f32(), stage.out, stage.meant->f);
+    broadcast_apply<float, float, float>(a->f32(), a->dims(), b->f32(), b->dims(), result.value.f32(), stage.out,
+                                         stage.meant->f);
     if (!stage.finish.apply) return result;
     std::int64_t element = 0;
     for (float& y : result.value.f32()) y = stage.finish.apply(y, element++);
@@ -361,12 +360,13 @@ Compute binary_compute(const BinaryStage& stage) {
 
 MakeExact binary_exact(const BinaryStage& stage) {
   return [stage](const RunContext& run) -> Result<ElementValue> {
-    auto values = load(stage, run);
-    if (!values) return fail(values.error());
-    return [stage, values = *values, a_strides = broadcast_strides(values->a->dims(), stage.out),
-            b_strides = broadcast_strides(values->b->dims(), stage.out)](std::int64_t element) -> double {
-      const float y = stage.meant->f(values.a->f32()[offset_of(element, stage.out, a_strides)],
-                                     values.b->f32()[offset_of(element, stage.out, b_strides)]);
+    auto seen = look_at_both(stage, run);
+    if (!seen) return fail(seen.error());
+    const Dims a_strides = broadcast_strides(seen->a.dims, stage.out);
+    const Dims b_strides = broadcast_strides(seen->b.dims, stage.out);
+    return [stage, seen = std::move(*seen), a_strides, b_strides](std::int64_t element) -> double {
+      const float y = stage.meant->f(seen.a.at(offset_of(element, stage.out, a_strides)),
+                                     seen.b.at(offset_of(element, stage.out, b_strides)));
       return stage.finish.apply ? stage.finish.apply(y, element) : y;
     };
   };

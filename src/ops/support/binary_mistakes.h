@@ -36,7 +36,7 @@ struct BinaryOperand {
   bool constant = false;  // a constant of the model
   /// A constant's values as the model gives them, before they are rounded to half; may be empty.
   std::span<const float> unrounded = {};
-  LoadOperand load = {};
+  OperandView view = {};
 };
 
 /// Operand k as input k of the stage.

@@ -125,7 +125,7 @@ class Search {
   bool near(std::int64_t element, double sum) const { return close(element, activated(sum)); }
 
   bool close(std::int64_t element, double y) const {
-    y = std::clamp(y, -kHtpHalfMax, kHtpHalfMax);
+    y = c_.evidence.line.held(y);
     return std::fabs(device_[at(element)] - y) <= 1.05 * c_.evidence.line.at(y);
   }
 

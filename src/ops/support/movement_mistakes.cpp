@@ -17,6 +17,7 @@ constexpr std::int64_t kComparedPositions = 1024;
 // Begins tried along one axis.
 constexpr std::int64_t kMostBegins = 4096;
 
+constexpr const char* kGatherFile = "source/backend/qnn/execution/QNNGather.cpp";
 constexpr const char* kPermuteFile = "source/backend/qnn/execution/QNNPermute.cpp";
 
 double element_of(const Tensor& x, std::int64_t i) {
@@ -127,6 +128,16 @@ Dims sizes_of(const std::vector<SliceAxis>& axes) {
   Dims dims;
   for (const SliceAxis& axis : axes) dims.push_back(axis.size);
   return dims;
+}
+
+/// Gathers along `axis` of a tensor with these dims: position of the output -> position of the input.
+Source gathered(const Dims& dims, int axis, std::vector<std::int64_t> indices) {
+  return [view = view_axis(dims, axis), list = std::move(indices)](std::int64_t i) {
+    const auto count = static_cast<std::int64_t>(list.size());
+    const std::int64_t index = list[static_cast<std::size_t>(i / view.inner % count)];
+    if (index < 0 || index >= view.extent) return std::int64_t{-1};
+    return (i / view.inner / count * view.extent + index) * view.inner + i % view.inner;
+  };
 }
 
 /// How the elements of one side of a reshape are strung together.
@@ -352,6 +363,44 @@ std::vector<Hypothesis> slice_mistakes(const Evidence& evidence, const Place& in
       consider(windows, "axis of the window", fmt::format("{}", other), fmt::format("{}", k));
     }
   }
+  return mistakes.take();
+}
+
+std::vector<Hypothesis> gather_mistakes(const Evidence& evidence, const Place& in, const Place& out, int axis) {
+  const Tensor& given = *evidence.context.inputs[1];
+  if (given.type() != DType::i32 || given.empty()) return {};
+  const std::int64_t extent = in.dims[static_cast<std::size_t>(axis)];
+  const auto changed = [&](auto f) {
+    std::vector<std::int64_t> indices;
+    for (std::int32_t i : given.i32()) indices.push_back(f(std::int64_t{i}));
+    return indices;
+  };
+  const auto wrapped = [extent](std::int64_t i) { return i < 0 ? i + extent : i; };
+  const auto clamped = [extent](std::int64_t i) { return std::clamp<std::int64_t>(i, 0, extent - 1); };
+  MovementMistakes mistakes(evidence, out.dims, gathered(in.dims, axis, changed(wrapped)));
+
+  const Dims device = to_device_dims(in.dims, in.layout);
+  for (int other = 0; other < static_cast<int>(device.size()); ++other) {
+    mistakes.consider({.cause = "gather_axis_wrong",
+                       .parameter = "axis of Gather",
+                       .used = fmt::format("{}{}", other, in.layout == Layout::logical ? "" : " of the NHWC data"),
+                       .meant = fmt::format("{}", axis),
+                       .file = kGatherFile},
+                      between(out, gathered(device, other, changed(wrapped)), in));
+  }
+  const auto other_indices = [&](const char* used, std::vector<std::int64_t> indices) {
+    mistakes.consider({.cause = "second_input_wrong",
+                       .parameter = "indices of Gather",
+                       .used = used,
+                       .meant = "as the model gives them",
+                       .file = kGatherFile},
+                      gathered(in.dims, axis, std::move(indices)));
+  };
+  other_indices("negative ones clipped to 0", changed(clamped));
+  other_indices("all 0", changed([](std::int64_t) { return std::int64_t{0}; }));
+  other_indices("0, 1, 2, ... instead", changed([n = std::int64_t{-1}](std::int64_t) mutable { return ++n; }));
+  other_indices("each plus 1", changed([&](std::int64_t i) { return clamped(wrapped(i) + 1); }));
+  other_indices("each minus 1", changed([&](std::int64_t i) { return clamped(wrapped(i) - 1); }));
   return mistakes.take();
 }
 

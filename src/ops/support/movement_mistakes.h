@@ -92,6 +92,9 @@ std::vector<Hypothesis> flatten_mistakes(const Evidence& evidence, const Dims& i
 std::vector<Hypothesis> slice_mistakes(const Evidence& evidence, const Place& in, const Place& out,
                                        const std::vector<SliceAxis>& axes, const std::string& file);
 
+/// A Gather along another axis, or with other indices (input 1 of the stage). `axis` is the right one, of logical dims.
+std::vector<Hypothesis> gather_mistakes(const Evidence& evidence, const Place& in, const Place& out, int axis);
+
 /// The permutation that brings logical order into device order, and its inverse. Identity for rank < 3.
 std::vector<int> to_device_permutation(int rank, Layout layout);
 std::vector<int> to_logical_permutation(int rank, Layout layout);

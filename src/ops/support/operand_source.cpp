@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tensor/layout.h"
-
 namespace qnndbg {
 namespace {
 
@@ -17,12 +15,6 @@ LoadOperand stage_input(std::size_t k) {
   return [k](const RunContext& run) -> Result<OperandValue> {
     if (k >= run.inputs.size() || run.inputs[k] == nullptr) return fail("operand {} is omitted", k);
     return OperandValue(std::shared_ptr<void>(), run.inputs[k]);  // the context owns it
-  };
-}
-
-LoadOperand given_operand(Tensor tensor) {
-  return [value = std::make_shared<const Tensor>(std::move(tensor))](const RunContext&) -> Result<OperandValue> {
-    return value;
   };
 }
 
@@ -50,22 +42,54 @@ std::vector<Peer> nearest_peers(const Evidence& evidence, const Dims& dims) {
   return peers;
 }
 
-bool layout_matters(const Dims& dims) {
-  if (dims.size() < 3 || dims[1] <= 1) return false;
-  const std::int64_t count = element_count(dims);
-  return count > 0 && count != dims[0] * dims[1];
+float ViewedOperand::at(std::int64_t element) const {
+  if (source) element = source(element);
+  return element < 0 ? 0.0F : tensor->f32()[static_cast<std::size_t>(element)];
 }
 
-Tensor read_as_channel_last(const Tensor& tensor) {
-  Tensor out = Tensor::f32(tensor.dims());
-  to_logical_order(tensor.f32(), tensor.dims(), Layout::channel_last, out.f32());
-  return out;
+OperandValue ViewedOperand::whole() const {
+  if (!source && tensor->dims() == dims) return tensor;
+  Tensor copy = Tensor::f32(dims);
+  std::int64_t element = 0;
+  for (float& v : copy.f32()) v = at(element++);
+  return std::make_shared<const Tensor>(std::move(copy));
 }
 
-Tensor read_as_logical(const Tensor& channel_last) {
-  Tensor out = Tensor::f32(channel_last.dims());
-  to_device_order(channel_last.f32(), channel_last.dims(), Layout::channel_last, out.f32());
-  return out;
+Result<ViewedOperand> look(const OperandView& view, const RunContext& run) {
+  auto tensor = view.load(run);
+  if (!tensor) return fail(tensor.error());
+  if ((*tensor)->type() != DType::f32) return fail("integer data is not implemented for this mistake");
+  if (!view.source && (*tensor)->size() != element_count(view.dims))
+    return fail("{} cannot be seen as {}", to_string((*tensor)->dims()), to_string(view.dims));
+  return ViewedOperand{std::move(*tensor), view.dims, view.source};
+}
+
+OperandView given_operand(Tensor tensor) {
+  auto value = std::make_shared<const Tensor>(std::move(tensor));
+  Dims dims = value->dims();
+  return {.load = [value = std::move(value)](const RunContext&) -> Result<OperandValue> { return value; },
+          .dims = std::move(dims)};
+}
+
+OperandView zeros_for(OperandView operand) {
+  operand.source = [](std::int64_t) { return std::int64_t{-1}; };
+  return operand;
+}
+
+std::vector<LayoutMistake> layout_mistakes(const Dims& dims) {
+  if (dims.size() < 3 || element_count(dims) == 0) return {};
+  const std::int64_t channels = dims[1];
+  const std::int64_t plane = element_count(dims) / (dims[0] * channels);
+  if (channels == 1 || plane == 1) return {};
+  // Element (row, column) of one [rows, columns] image, taken from its transpose.
+  const auto transposed = [](std::int64_t rows, std::int64_t columns) {
+    return [rows, columns](std::int64_t i) {
+      const std::int64_t within = i % (rows * columns);
+      return i - within + within % columns * rows + within / columns;
+    };
+  };
+  return {{"data in the model's order, read as channel-last", transposed(channels, plane)},
+          {"channel-last data, read in the model's order", transposed(plane, channels)}};
 }
 
 bool fits_sample(const Hypothesis& hypothesis, const Evidence& evidence) {

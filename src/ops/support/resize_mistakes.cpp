@@ -152,6 +152,7 @@ class Mistakes {
   std::vector<Hypothesis> list() {
     consider_flags(family_);
     for (bool by_extents : {false, true}) {
+      if (!by_extents && !model_gives_scale()) continue;
       consider({node_.coordinates, by_extents, node_.sampling});
       for (ResizeCoordinates c : coordinates()) {
         if (family_ == Family::nearest) {

@@ -21,8 +21,8 @@ class Screen {
   /// Picks the elements: those where the device is furthest from the reference, and some spread over the tensor.
   explicit Screen(const Evidence& evidence);
 
-  /// False when `estimate` is far from the device at one of the elements. The line is many times any bound of
-  /// data/bounds.json, so that only the engine decides what matches.
+  /// False when `estimate` is far from the device at one of the elements. The line is a multiple of the bounds that the
+  /// engine holds a match to: passing it proves nothing.
   bool may_fit(const std::function<Estimate(std::int64_t element)>& estimate) const;
 
  private:
