@@ -427,7 +427,7 @@ class Builder {
     if (rank < 3) return;
     Reduction r{.operation = std::array{wire::Red_MEAN, wire::Red_MEAN, wire::Red_SUM, wire::Red_MAXIMUM,
                                         wire::Red_MINIMUM}[u(pick(rng_, 0, 4))],
-                .keep_dims = chance(rng_, 0.7)};
+                .keep_dims = chance(rng_, 0.5)};
     r.axes = {pick(rng_, 1, rank - 1)};
     if (rank == 4 && chance(rng_, 0.3)) r.axes = {2, 3};
     Dims out;
