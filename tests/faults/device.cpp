@@ -104,23 +104,24 @@ bool builds_stage(const Program& program, int index, std::string_view name) {
   if (const auto* conv = std::get_if<Convolution>(&op.parameters)) {
     if (name == "ReluTensor") return conv->kind != ConvKind::deconvolution && conv->fused != Fused::none;
     // A batch of single pixels is folded into a plane.
-    return conv->kind == ConvKind::convolution && conv->kernel_h == 1 && conv->kernel_w == 1 &&
-           in.spec->dims[2] * in.spec->dims[3] == 1 && in.spec->dims[0] > 1 && conv->fused == Fused::none;
+    return (name == "InputReshapeTensor" || name == "OutputReshapeTensor") && conv->kind == ConvKind::convolution &&
+           conv->kernel_h == 1 && conv->kernel_w == 1 && in.spec->dims[2] * in.spec->dims[3] == 1 &&
+           in.spec->dims[0] > 1 && conv->fused == Fused::none;
   }
   if (is<Binary>(op)) {
     const std::size_t small = std::min(rank, static_cast<int>(program.tensor(op.inputs[1]).spec->dims.size()));
     if (name == "stage_0" || name == "stage_1") return small == 0 && out.spec->dims.size() > 1;
-    return small > 0 && small < out.spec->dims.size() && channel_last(out);
+    return name.starts_with("stage_") && small > 0 && small < out.spec->dims.size() && channel_last(out);
   }
   if (is<Reshape>(op) || is<Flatten>(op) || is<Squeeze>(op)) {
     return name == "permute_input" ? channel_last(in) : name == "permute_output" && channel_last(out);
   }
   if (const auto* softmax = std::get_if<Softmax>(&op.parameters))
-    return softmax->axis != -1 && softmax->axis != rank - 1;
+    return name.starts_with("stage") && softmax->axis != -1 && softmax->axis != rank - 1;
   if (const auto* reduction = std::get_if<Reduction>(&op.parameters))
-    return rank >= 2 && reduction->axes.size() == 1 && reduction->axes[0] == rank - 1;
-  if (const auto* unary = std::get_if<Unary>(&op.parameters)) return unary->split;
-  return is<Scale>(op);
+    return name.starts_with("reduce_t") && rank >= 2 && reduction->axes.size() == 1 && reduction->axes[0] == rank - 1;
+  if (const auto* unary = std::get_if<Unary>(&op.parameters)) return name == "Stage" && unary->split;
+  return name == "Stage" && is<Scale>(op);
 }
 
 /// Scale numbers its nodes by a counter, so its stages cannot be told apart by name.
