@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "diagnose/counterfactuals.h"
-
 namespace qnndbg {
 namespace {
 
@@ -28,16 +26,16 @@ std::optional<CauseVerdict> created_nonfinite(const JudgedStage& broken, const s
   return verdict;
 }
 
-}  // namespace
-
-CauseVerdict find_cause(const Replayer& replayer, const ReplayedOp& replayed, const JudgedStage& broken,
-                        HalfRounding constants) {
+/// What the stage's inputs say before any hypothesis is tried.
+std::optional<CauseVerdict> cause_without_attempts(const Replayer& replayer, const ReplayedOp& replayed,
+                                                   const JudgedStage& broken, HalfRounding constants) {
   std::vector<const Tensor*> storage;
   replayer.context_of(replayed, broken.stage, constants, storage);
-  if (auto created = created_nonfinite(broken, storage)) return *created;
+  return created_nonfinite(broken, storage);
+}
 
+CauseVerdict cause_of(const JudgedStage& broken, const std::vector<Attempt>& attempts) {
   CauseVerdict verdict;
-  const std::vector<Attempt> attempts = try_hypotheses(replayer, replayed, broken, constants);
   if (!attempts.empty() && attempts.front().decisive) {
     const Attempt& best = attempts.front();
     const Hypothesis& why = best.hypothesis;
@@ -72,6 +70,20 @@ CauseVerdict find_cause(const Replayer& replayer, const ReplayedOp& replayed, co
     verdict.evidence.push_back(fmt::format("all {} elements are {:.4g}, the replay varies", device.size(), device[0]));
   }
   return verdict;
+}
+
+}  // namespace
+
+CauseVerdict find_cause(const Replayer& replayer, const ReplayedOp& replayed, const JudgedStage& broken,
+                        HalfRounding constants) {
+  if (auto verdict = cause_without_attempts(replayer, replayed, broken, constants)) return *verdict;
+  return cause_of(broken, try_hypotheses(replayer, replayed, broken, constants));
+}
+
+CauseVerdict find_cause(const Replayer& replayer, const ReplayedOp& replayed, const JudgedStage& broken,
+                        HalfRounding constants, const std::vector<Attempt>& attempts) {
+  if (auto verdict = cause_without_attempts(replayer, replayed, broken, constants)) return *verdict;
+  return cause_of(broken, attempts);
 }
 
 }  // namespace qnndbg
