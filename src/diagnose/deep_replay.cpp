@@ -102,7 +102,8 @@ class OperatorReplay {
 
   bool judged() const { return replayed_.op >= 0 && replayed_.problem.empty(); }
 
-  // --- tensors --------------------------------------------------------------------------------------------------------
+  // --- tensors
+  // --------------------------------------------------------------------------------------------------------
 
   void list_tensors() {
     for (std::size_t k = 0; k < node_.inputs.size(); ++k) {
@@ -162,7 +163,8 @@ class OperatorReplay {
     return nullptr;
   }
 
-  // --- stages ---------------------------------------------------------------------------------------------------------
+  // --- stages
+  // ---------------------------------------------------------------------------------------------------------
 
   ReplayStage stage_of(const JudgedStage& judged) const {
     const Stage& stage = replayed_.stages[judged.stage];
@@ -210,7 +212,8 @@ class OperatorReplay {
     return again ? std::move(again->magnitude) : Tensor();
   }
 
-  // --- extraction -----------------------------------------------------------------------------------------------------
+  // --- extraction
+  // -----------------------------------------------------------------------------------------------------
 
   Result<OperatorCase> cut_out() const {
     if (!judged()) return fail("{} cannot be extracted, because it cannot be replayed: {}", describe_op(), out_.reason);

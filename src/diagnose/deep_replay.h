@@ -33,12 +33,12 @@ struct Extremes {
 /// An operand or output of the operator.
 struct ReplayTensor {
   OperandRole role = OperandRole::device;
-  std::string tensor;       // "t20"; empty when omitted
-  std::string name;         // in the model
-  std::string dump_tensor;  // as dumped; empty: not in the dump
+  std::string tensor;        // "t20"; empty when omitted
+  std::string name;          // in the model
+  std::string dump_tensor;   // as dumped; empty: not in the dump
   std::optional<Dims> dims;  // logical
   std::optional<Dims> device_dims;
-  std::string layout;  // "NHWC", ...; empty: not known
+  std::string layout;                      // "NHWC", ...; empty: not known
   std::optional<DType> dtype;              // as dumped, else in the model
   std::optional<Encoding> encoding;        // as dumped
   std::optional<Encoding> model_encoding;  // declared by the model
@@ -76,7 +76,7 @@ struct ReplayStage {
   Metrics metrics;
   bool right = true;
   std::vector<TriedMistake> tried;  // of a broken stage, best first
-  std::optional<ErrorMap> errors;  // of a broken stage
+  std::optional<ErrorMap> errors;   // of a broken stage
 };
 
 /// A dumped stage with the values for a bug report.
@@ -102,9 +102,9 @@ struct DeepReplay {
   int op_index = -1;
   std::string op;
   std::string op_type;
-  std::string node;                     // name of its QNN node or nodes; empty: not known
+  std::string node;                        // name of its QNN node or nodes; empty: not known
   OpStatus status = OpStatus::not_judged;  // right, broken, not_judged or set_aside
-  std::string reason;                   // of not_judged and set_aside
+  std::string reason;                      // of not_judged and set_aside
   std::vector<OperatorParameter> parameters;
   std::vector<ReplayTensor> inputs;
   std::vector<ReplayTensor> outputs;

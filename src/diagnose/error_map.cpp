@@ -126,8 +126,7 @@ ErrorMap map_errors(std::span<const float> device, std::span<const float> refere
     const double ratio = ratio_at(i);
     if (ratio == 0) continue;
     if (map.worst.size() < kWorst || ratio > map.worst.back().ratio)
-      keep(map.worst,
-           {static_cast<std::int64_t>(i), position, device[i], reference[i], ratio_at.bound(i), ratio});
+      keep(map.worst, {static_cast<std::int64_t>(i), position, device[i], reference[i], ratio_at.bound(i), ratio});
     const int beyond = ratio > 1 ? 1 : 0;
     map.beyond += beyond;
     for (std::size_t axis = 0; axis < dims.size(); ++axis) {

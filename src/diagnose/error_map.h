@@ -1,5 +1,5 @@
-// Where in a tensor its error sits: along each axis, over a plane, and at the worst elements. Errors are in multiples of
-// the bound, 1 is the line.
+// Where in a tensor its error sits: along each axis, over a plane, and at the worst elements. Errors are in multiples
+// of the bound, 1 is the line.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +48,7 @@ struct ElementError {
 };
 
 struct ErrorMap {
-  std::int64_t beyond = 0;  // elements beyond the bound
+  std::int64_t beyond = 0;       // elements beyond the bound
   std::vector<AxisErrors> axes;  // those with more than one index
   ErrorPlane plane;
   std::vector<ElementError> worst;  // largest error first, at most eight, only elements with an error

@@ -28,7 +28,8 @@ struct CopiedOp {
   bool rounded = true;
 };
 
-/// Gives `op` this parameter table. (The generated union has no setter, because several members share the Opaque table.)
+/// Gives `op` this parameter table. (The generated union has no setter, because several members share the Opaque
+/// table.)
 template <class Table>
 void set_main(object::OpT& op, object::OpParameter type, Table table) {
   op.main.Reset();
@@ -102,8 +103,7 @@ class OperatorCopier {
   }
 
   /// `array` on the grid, or the reason why it cannot be read.
-  static Result<void> take(Result<FloatArray> array, std::vector<float>& out,
-                           const std::optional<ConstantGrid>& grid) {
+  static Result<void> take(Result<FloatArray> array, std::vector<float>& out, const std::optional<ConstantGrid>& grid) {
     if (!array) return fail(std::move(array.error()));
     out = copy_of(*array);
     round_all(out, grid);
@@ -131,8 +131,7 @@ class OperatorCopier {
   /// MNN's QNN backend may hand integer weights to the device as integers, so they are no floats in other clothes.
   static bool keeps_integers(const wire::Convolution2D& stored) {
     const wire::IDSTQuan& coded = *stored.quanParameter();
-    const bool has_weights =
-        is_external(stored.external()) || coded.buffer() != nullptr || coded.index() != nullptr;
+    const bool has_weights = is_external(stored.external()) || coded.buffer() != nullptr || coded.index() != nullptr;
     return has_weights && coded.type() != static_cast<int>(WeightCoding::half);
   }
 
@@ -351,15 +350,21 @@ class ParameterVisitor : public flatbuffers::IterationVisitor {
     add(count_ > kShown ? fmt::format("{} numbers", count_) : fmt::format("[{}]", fmt::join(elements_, ", ")));
   }
   void UType(std::uint8_t value, const char* name) override { number(value, name); }
-  void Bool(bool value) override { scalar([&] { return std::string(value ? "true" : "false"); }); }
+  void Bool(bool value) override {
+    scalar([&] { return std::string(value ? "true" : "false"); });
+  }
   void Char(std::int8_t value, const char* name) override { number(value, name); }
   void UChar(std::uint8_t value, const char* name) override { number(value, name); }
   void Short(std::int16_t value, const char* name) override { number(value, name); }
   void UShort(std::uint16_t value, const char* name) override { number(value, name); }
   void Int(std::int32_t value, const char* name) override { number(value, name); }
   void UInt(std::uint32_t value, const char* name) override { number(value, name); }
-  void Float(float value) override { scalar([&] { return fmt::format("{}", value); }); }
-  void String(const flatbuffers::String* value) override { scalar([&] { return value->str(); }); }
+  void Float(float value) override {
+    scalar([&] { return fmt::format("{}", value); });
+  }
+  void String(const flatbuffers::String* value) override {
+    scalar([&] { return value->str(); });
+  }
 
  private:
   static constexpr std::size_t kShown = 8;

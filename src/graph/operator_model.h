@@ -28,9 +28,9 @@ struct ConstantGrid {
 
 /// What an input or output of the new model was in the old one.
 struct CutTensor {
-  std::string name;  // in the new model: "input0", "output0"; it never depends on a name of the old one
-  int tensor = -1;   // in the new model
-  int origin = -1;   // in the old model
+  std::string name;          // in the new model: "input0", "output0"; it never depends on a name of the old one
+  int tensor = -1;           // in the new model
+  int origin = -1;           // in the old model
   std::size_t position = 0;  // among the operator's operands or outputs
 };
 
