@@ -12,6 +12,7 @@ namespace qnndbg {
 namespace {
 
 constexpr std::size_t kIndent = 2;
+constexpr std::size_t kWorstIndices = 5;  // of an axis, as many as a line takes
 
 /// "[0, 3, 12, 7]"
 std::string position_text(const std::vector<std::int64_t>& position) {
@@ -123,7 +124,7 @@ class ReplayView {
     section("parameters");
     std::vector<std::string> texts;
     for (const OperatorParameter& parameter : r_.parameters)
-      texts.push_back(fmt::format("{} = {}", terminal_safe(parameter.name), terminal_safe(parameter.value)));
+      texts.push_back(fmt::format("{}={}", terminal_safe(parameter.name), terminal_safe(parameter.value)));
     out_ += std::string(kIndent, ' ') + wrap(fmt::format("{}", fmt::join(texts, ", ")), kIndent, width()) + '\n';
   }
 
@@ -181,14 +182,13 @@ class ReplayView {
     std::vector<TableRow> rows;
     for (const ReplayStage& stage : r_.stages) {
       const double outside = 1 - stage.judgement.within_bound;
-      rows.push_back({.cells = {terminal_safe(stage.dump_tensor), terminal_safe(stage.node), stage.qnn_type,
-                                to_string(stage.dims), units_text(stage.judgement.bound_ratio),
+      rows.push_back({.cells = {terminal_safe(stage.dump_tensor), stage.qnn_type, to_string(stage.dims),
+                                units_text(stage.judgement.bound_ratio),
                                 outside > 0 ? fmt::format("{:.3g} %", 100 * outside) : "none",
                                 figure(stage.metrics.max_abs), stage.right ? "right" : "broken"},
                       .paint = stage.right ? Paint::none : Paint::error});
     }
     table({{.title = "dumped as", .shortens = true},
-           {.title = "node", .shortens = true},
            {.title = "type"},
            {.title = "dims"},
            {.title = "error", .right = true},
@@ -211,18 +211,19 @@ class ReplayView {
     for (const TriedMistake& tried : stage.tried) {
       const bool computed = std::isfinite(tried.ratio);
       const std::string residual =
-          computed ? fmt::format("{}{}", tried.sampled ? "> " : "", figure(tried.ratio)) : std::string("-");
-      const std::string outcome = tried.decisive  ? "reproduces it"
-                                  : tried.matches ? "reproduces it with more fitted numbers"
-                                  : !computed     ? "does not apply"
+          computed ? fmt::format("{}{}", tried.sampled ? ">= " : "", figure(tried.ratio)) : std::string("-");
+      const std::string outcome = tried.decisive  ? "decisive"
+                                  : tried.matches ? "matches"
+                                  : !computed     ? "impossible"
                                   : tried.sampled ? "refuted by a sample"
-                                                  : "refuted by the tensor";
+                                                  : "refuted";
       rows.push_back({.cells = {tried.cause, terminal_safe(tried.parameter), terminal_safe(tried.used),
                                 terminal_safe(tried.meant), std::to_string(tried.free_parameters), residual, outcome},
                       .paint = tried.decisive  ? Paint::good
                                : tried.matches ? Paint::none
                                                : Paint::faint});
     }
+    merge_equal(rows);
     table({{.title = "cause"},
            {.title = "parameter", .shortens = true},
            {.title = "used", .shortens = true},
@@ -231,6 +232,24 @@ class ReplayView {
            {.title = "units", .right = true},
            {.title = "outcome"}},
           rows);
+  }
+
+  /// Mistakes that differ only in how their factor is rounded read alike: one row, and how many there are.
+  static void merge_equal(std::vector<TableRow>& rows) {
+    std::vector<TableRow> merged;
+    std::vector<std::size_t> times;
+    for (TableRow& row : rows) {
+      if (!merged.empty() && merged.back().cells == row.cells) {
+        ++times.back();
+        continue;
+      }
+      merged.push_back(std::move(row));
+      times.push_back(1);
+    }
+    for (std::size_t i = 0; i < merged.size(); ++i) {
+      if (times[i] > 1) merged[i].cells.back() += fmt::format(", {} ways", times[i]);
+    }
+    rows = std::move(merged);
   }
 
   void errors(const ReplayStage& stage) {
@@ -259,7 +278,8 @@ class ReplayView {
     std::vector<TableRow> rows;
     for (const AxisErrors& axis : errors.axes) {
       std::vector<std::string> worst;
-      for (const AxisIndex& at : axis.worst) worst.push_back(fmt::format("{} ({})", at.index, figure(at.ratio)));
+      for (std::size_t i = 0; i < std::min(kWorstIndices, axis.worst.size()); ++i)
+        worst.push_back(fmt::format("{} ({})", axis.worst[i].index, figure(axis.worst[i].ratio)));
       const auto wrong = std::count_if(axis.beyond.begin(), axis.beyond.end(), [](std::int64_t n) { return n > 0; });
       const std::string share = axis.group == 1
                                     ? fmt::format("{} of {}", wrong, axis.extent)
