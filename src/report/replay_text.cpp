@@ -12,7 +12,8 @@ namespace qnndbg {
 namespace {
 
 constexpr std::size_t kIndent = 2;
-constexpr std::size_t kWorstIndices = 5;  // of an axis, as many as a line takes
+constexpr std::size_t kUsed = 2, kFitted = 4;  // columns of the table of mistakes
+constexpr std::size_t kWorstIndices = 5;       // of an axis, as many as a line takes
 
 /// "[0, 3, 12, 7]"
 std::string position_text(const std::vector<std::int64_t>& position) {
@@ -223,7 +224,6 @@ class ReplayView {
                                : tried.matches ? Paint::none
                                                : Paint::faint});
     }
-    merge_equal(rows);
     table({{.title = "cause"},
            {.title = "parameter", .shortens = true},
            {.title = "used", .shortens = true},
@@ -231,15 +231,21 @@ class ReplayView {
            {.title = "fitted", .right = true},
            {.title = "units", .right = true},
            {.title = "outcome"}},
-          rows);
+          merged_fits(std::move(rows)));
   }
 
-  /// Mistakes that differ only in how their factor is rounded read alike: one row, and how many there are.
-  static void merge_equal(std::vector<TableRow>& rows) {
+  /// Fits of one number to the same device output, from several starting points or with several roundings, say the same
+  /// thing: one row, and how many there are.
+  static std::vector<TableRow> merged_fits(std::vector<TableRow> rows) {
     std::vector<TableRow> merged;
     std::vector<std::size_t> times;
+    const auto same = [](std::vector<std::string> a, std::vector<std::string> b) {
+      const bool fitted = a[kFitted] != "0";
+      a[kUsed] = b[kUsed];
+      return fitted && a == b;
+    };
     for (TableRow& row : rows) {
-      if (!merged.empty() && merged.back().cells == row.cells) {
+      if (!merged.empty() && same(merged.back().cells, row.cells)) {
         ++times.back();
         continue;
       }
@@ -249,7 +255,7 @@ class ReplayView {
     for (std::size_t i = 0; i < merged.size(); ++i) {
       if (times[i] > 1) merged[i].cells.back() += fmt::format(", {} ways", times[i]);
     }
-    rows = std::move(merged);
+    return merged;
   }
 
   void errors(const ReplayStage& stage) {
