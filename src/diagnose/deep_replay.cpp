@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "diagnose/counterfactuals.h"
 #include "diagnose/opened_run.h"
@@ -13,20 +14,23 @@ namespace {
 std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 Extremes extremes_of(const Tensor& tensor) {
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  Extremes out{.min = kNone, .max = kNone};
+  const auto add = [&](double value) {
+    out.min = std::fmin(out.min, value);  // fmin passes over NaN
+    out.max = std::fmax(out.max, value);
+  };
   if (tensor.type() == DType::i32) {
-    const auto [low, high] = std::minmax_element(tensor.i32().begin(), tensor.i32().end());
-    return tensor.empty() ? Extremes{} : Extremes{.min = static_cast<double>(*low), .max = static_cast<double>(*high)};
+    for (std::int32_t v : tensor.i32()) add(v);
+    return out;
   }
-  Extremes out{.min = HUGE_VAL, .max = -HUGE_VAL};
   for (float v : tensor.f32()) {
-    if (!std::isfinite(v)) {
+    if (std::isfinite(v))
+      add(v);
+    else
       ++out.nonfinite;
-      continue;
-    }
-    out.min = std::min<double>(out.min, v);
-    out.max = std::max<double>(out.max, v);
   }
-  return out.min <= out.max ? out : Extremes{.nonfinite = out.nonfinite};
+  return out;
 }
 
 TriedMistake tried_mistake(const Attempt& attempt) {

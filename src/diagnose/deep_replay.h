@@ -24,6 +24,7 @@ enum class OperandRole : std::uint8_t {
 
 std::string_view name_of(OperandRole role);
 
+/// NaN where there is no finite element.
 struct Extremes {
   double min = 0;
   double max = 0;
