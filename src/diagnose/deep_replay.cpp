@@ -122,7 +122,11 @@ class OperatorReplay {
     }
     for (std::size_t k = 0; k < node_.outputs.size(); ++k) {
       ReplayTensor row = tensor_row(node_.outputs[k], OperandRole::output);
-      if (const Tensor* device = device_output(static_cast<int>(k))) row.range = extremes_of(*device);
+      const std::optional<Tensor>& host = opened_.plan().tensors[at(node_.outputs[k])].host;
+      if (const Tensor* device = device_output(static_cast<int>(k)))
+        row.range = extremes_of(*device);
+      else if (host)
+        row.range = extremes_of(*host);
       out_.outputs.push_back(std::move(row));
     }
   }

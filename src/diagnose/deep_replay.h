@@ -43,7 +43,7 @@ struct ReplayTensor {
   std::optional<DType> dtype;              // as dumped, else in the model
   std::optional<Encoding> encoding;        // as dumped
   std::optional<Encoding> model_encoding;  // declared by the model
-  std::optional<Extremes> range;           // of the values that the replay read; of outputs, the device's
+  std::optional<Extremes> range;           // of the values that the replay read; of outputs, the device's or host's
   std::string problem;                     // why the dump's tensor cannot be used; empty: it can
 };
 
