@@ -19,7 +19,7 @@ using testing::ElementsAre;
 using testing::ElementsAreArray;
 using testing::HasSubstr;
 
-// 1 + 2^-12 lies between two halves: cut off it is 1, and its double neighbour is far away.
+// 1 + 2^-12 lies between two halves, 1 and 1 + 2^-10.
 constexpr float kOffGrid = 1.000244140625F;
 
 OpSpec convolution(std::vector<float> weight, std::vector<float> bias, std::vector<std::int64_t> external = {}) {

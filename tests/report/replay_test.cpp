@@ -49,28 +49,11 @@ DeepReplay broken_sample(const std::string& name) {
   stage.right = false;
   stage.judgement.bound_ratio = kInfinity;
   stage.judgement.within_bound = 0.5;
-  stage.tried = {{.cause = "axis_wrong",
-                  .parameter = name,
-                  .used = name,
-                  .meant = name,
-                  .file = name,
-                  .ratio = 5.3,
-                  .sampled = true},
-                 {.cause = "axis_wrong", .parameter = name, .used = "1", .meant = "2", .ratio = kInfinity},
-                 {.cause = "bias_scale_wrong",
-                  .parameter = "p",
-                  .used = "x 2",
-                  .meant = "m",
-                  .free_parameters = 1,
-                  .ratio = 0.5,
-                  .matches = true},
-                 {.cause = "bias_scale_wrong",
-                  .parameter = "p",
-                  .used = "x 2.1",
-                  .meant = "m",
-                  .free_parameters = 1,
-                  .ratio = 0.5,
-                  .matches = true}};
+  const std::string file = "source/backend/qnn/execution/QNNInterp.cpp";
+  stage.tried = {{"axis_wrong", name, name, name, name, 0, 5.3, /*sampled=*/true},
+                 {"axis_wrong", name, "1", "2", file, 0, kInfinity},
+                 {"bias_scale_wrong", "p", "x 2", "m", file, 1, 0.5, /*sampled=*/false, /*matches=*/true},
+                 {"bias_scale_wrong", "p", "x 2.1", "m", file, 1, 0.5, /*sampled=*/false, /*matches=*/true}};
   const std::vector<float> device{0, 0, 50, 0, NAN, 5000}, reference(6, 0);
   stage.errors = map_errors(device, reference, {}, {2, 3}, {.absolute = 1});
   return replay;
@@ -99,8 +82,10 @@ TEST(ReplayText, EveryOutcomeOfAMistakeHasAWord) {
 
 TEST(ReplayText, ColourOnlyWhenAsked) {
   const DeepReplay replay = broken_sample("up");
-  EXPECT_THAT(replay_text(replay, {.color = false}, ""), Not(HasSubstr("\x1b")));
-  EXPECT_THAT(replay_text(replay, {.color = true}, ""), HasSubstr("\x1b["));
+  TextStyle style;
+  EXPECT_THAT(replay_text(replay, style, ""), Not(HasSubstr("\x1b")));
+  style.color = true;
+  EXPECT_THAT(replay_text(replay, style, ""), HasSubstr("\x1b["));
 }
 
 TEST(ReplayJson, NumbersThatJsonCannotHoldAreCounted) {
