@@ -41,7 +41,9 @@ class Scale final : public Op {
               .bound = "ElementWiseAdd",
               .compute = [this](const RunContext& run) { return apply(run, false, true); }};
     if (!bias_.empty()) {
-      sum.hypotheses = [this, out](const Evidence& e) { return binary_mistakes(e, sum_stage(out, stage_input(0))); };
+      sum.hypotheses = [this, out](const Evidence& e) {
+        return named(binary_mistakes(e, sum_stage(out, stage_input(0))));
+      };
     }
     if (context.dumped("Stage")) {
       product.name = "Stage";
@@ -111,6 +113,18 @@ class Scale final : public Op {
     for (Hypothesis& h : binary_mistakes(evidence, product)) list.push_back(std::move(h));
     // Without the sum's node in sight the line is the one of both.
     for (Hypothesis& h : list) h.bound.clear();
+    return named(std::move(list));
+  }
+
+  /// A product of zeros is a scale of zeros, and no scale is a scale of ones; both have names of their own.
+  static std::vector<Hypothesis> named(std::vector<Hypothesis> list) {
+    for (Hypothesis& h : list) {
+      if (h.cause != "second_input_wrong" || (h.used != "zeros" && h.used != "ones")) continue;
+      if (h.parameter != "product" && h.parameter != "scale") continue;
+      h.cause = h.used == "zeros" ? "gamma_dropped" : "gamma_ignored";
+      h.parameter = "scale";
+      h.meant = "the model's scales";
+    }
     return list;
   }
 

@@ -114,6 +114,25 @@ void consider_factor(Candidates& out, std::span<const float> meant, std::span<co
   }
 }
 
+/// The device's own numbers where the right ones are not allowed, each of them fitted.
+void consider_others(Candidates& out, std::span<const float> meant, std::span<const ConstantEstimate> device,
+                     std::string_view cause, const RunContext& run) {
+  std::vector<float> values(meant.begin(), meant.end());
+  int changed = 0;
+  std::size_t last = 0;
+  for (std::size_t i = 0; i < meant.size(); ++i) {
+    if (device[i].allows(meant[i])) continue;
+    values[i] = static_cast<float>(device[i].value);
+    if (run.constants) round_to_half({&values[i], 1}, HalfRounding::nearest, run.half);
+    ++changed;
+    last = i;
+  }
+  out.consider(cause,
+               changed == 1 ? fmt::format("{:.5g} at {}", values[last], last)
+                            : fmt::format("other values at {} of {} places", changed, meant.size()),
+               changed, std::move(values));
+}
+
 }  // namespace
 
 bool ConstantEstimate::allows(double v) const { return !std::isfinite(tolerance) || std::fabs(v - value) <= tolerance; }
@@ -145,6 +164,7 @@ std::vector<AlteredConstant> altered_constants(std::span<const float> meant, std
     if (out.size() == 0) consider_any_order(out, meant, device, role.misordered);
   }
   if (!role.scaled.empty()) consider_factor(out, meant, unrounded, device, role.scaled, run);
+  if (out.size() == 0) consider_others(out, meant, device, role.differs, run);
   return out.take();
 }
 

@@ -16,12 +16,13 @@ struct ConstantRole {
   std::string_view dropped = {};
   std::string_view misordered = {};
   std::string_view scaled = {};
+  std::string_view differs = {};
 };
 
 /// A constant that is added.
-inline constexpr ConstantRole kAddedConstant{"bias_dropped", "bias_misordered", "bias_scale_wrong"};
+inline constexpr ConstantRole kAddedConstant{"bias_dropped", "bias_misordered", "bias_scale_wrong", "bias_differs"};
 /// A constant that is multiplied; as zeros it gives an output of zeros, which says nothing about the constant.
-inline constexpr ConstantRole kFactorConstant{"", "weight_layout_wrong", "weight_scale_wrong"};
+inline constexpr ConstantRole kFactorConstant{"", "weight_layout_wrong", "weight_scale_wrong", "weights_differ"};
 
 /// One number read back from the device's output, known to within `tolerance`; an infinite one tells nothing.
 struct ConstantEstimate {
@@ -52,8 +53,9 @@ struct AlteredConstant {
 };
 
 /// The other constants that `device` allows: zeros, the values reversed, rolled, two exchanged, in any other order, or
-/// times one factor. `meant` are the right values as the device holds them, `unrounded` as the model gives them (may be
-/// empty), `device` what the output tells of each; `run` says how the device rounds constants.
+/// times one factor; failing all that, other numbers where the right ones do not fit. `meant` are the right values as
+/// the device holds them, `unrounded` as the model gives them (may be empty), `device` what the output tells of each;
+/// `run` says how the device rounds constants.
 std::vector<AlteredConstant> altered_constants(std::span<const float> meant, std::span<const float> unrounded,
                                                std::span<const ConstantEstimate> device, const ConstantRole& role,
                                                const RunContext& run);
