@@ -7,11 +7,11 @@
 
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/device.h"
 #include "cli/interrupt.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/progress.h"
-#include "knowledge/soc.h"
 #include "report/json.h"
 #include "report/text.h"
 
@@ -38,8 +38,7 @@ struct Arguments {
   std::string dump;
   std::string log;
   std::string execution;
-  std::string soc;
-  std::string arch;
+  DeviceArguments device;
   std::string constants = "auto";
   double tolerance_scale = 1;
   int threads = 0;
@@ -58,29 +57,6 @@ Result<std::optional<std::uint64_t>> execution_of(const std::string& text) {
   return std::optional(number);
 }
 
-/// Architecture by --soc: an empty text when the table does not tell it.
-Result<std::string> arch_of_soc(const std::string& text, const Console& console) {
-  const Soc* soc = find_soc(text);
-  if (soc == nullptr) {
-    std::vector<std::string> names;
-    for (const Soc& known : known_socs()) names.emplace_back(known.name);
-    return fail("--soc: `{}` is no SoC that this version knows{}; --arch vNN tells the HTP architecture directly", text,
-                did_you_mean(text, names));
-  }
-  if (soc->arch != 0) return arch_name(soc->arch);
-  console.note("no HTP architecture is known for SoC {} (QNN number {}); the loosest bounds apply", soc->name, soc->id);
-  return std::string();
-}
-
-Result<std::string> arch_of(const Arguments& arguments, const Console& console) {
-  if (!arguments.soc.empty()) return arch_of_soc(arguments.soc, console);
-  if (arguments.arch.empty()) return std::string();
-  const std::optional<int> arch = parse_arch(arguments.arch);
-  if (!arch) return fail("--arch: `{}` is not an HTP architecture such as v75", arguments.arch);
-  if (!is_known_arch(*arch)) console.note("no SoC with HTP {} is known; the loosest bounds apply", arch_name(*arch));
-  return arch_name(*arch);
-}
-
 ConstantsMode constants_of(const std::string& choice) {
   if (choice == "toward-zero") return ConstantsMode::toward_zero;
   if (choice == "nearest") return ConstantsMode::nearest;
@@ -96,7 +72,7 @@ void say_what_is_not_used(const Arguments& arguments, const Console& console) {
 Result<DiagnoseOptions> options_of(const Arguments& arguments, const Console& console) {
   DiagnoseOptions options;
   options.dump = arguments.dump;
-  options.soc = arguments.soc;
+  options.soc = arguments.device.soc;
   options.constants = constants_of(arguments.constants);
   options.tolerance_scale = arguments.tolerance_scale;
   options.half = arguments.ieee_half ? HalfKind::ieee : HalfKind::htp;
@@ -106,7 +82,7 @@ Result<DiagnoseOptions> options_of(const Arguments& arguments, const Console& co
   if (!execution) return fail(std::move(execution.error()));
   options.execution = *execution;
 
-  Result<std::string> arch = arch_of(arguments, console);
+  Result<std::string> arch = arch_of(arguments.device, console);
   if (!arch) return fail(std::move(arch.error()));
   options.arch = *arch;
 
@@ -181,15 +157,8 @@ std::string check_scale(const std::string& text) {
                                                      : fmt::format("`{}` is not a positive number", text);
 }
 
-void add_device(CLI::App& command, Arguments& arguments) {
-  CLI::Option* soc = command
-                         .add_option("--soc", arguments.soc,
-                                     "SoC of the device: QNN number, model or trade name (57, SM8650, \"8 Gen 3\")")
-                         ->type_name("SOC");
-  command
-      .add_option("--arch", arguments.arch, "HTP architecture of the device (v75); default: unknown, loosest bounds")
-      ->type_name("vNN")
-      ->excludes(soc);
+void add_judging(CLI::App& command, Arguments& arguments) {
+  add_device(command, arguments.device);
   add_choice(command, "--constants", arguments.constants, {"auto", "toward-zero", "nearest"},
              "How MNN rounded constants to fp16; auto: whichever fits");
   command.add_flag("--ieee-half", arguments.ieee_half, "Read fp16 as IEEE with Inf and NaN, which HTP's half has not");
@@ -212,7 +181,7 @@ void add_diagnose(CLI::App& program, Session& session) {
       program.add_subcommand("diagnose", "Judge the operators of a dumped run: which are broken, and why");
   auto arguments = std::make_shared<Arguments>();
   add_files(*command, *arguments);
-  add_device(*command, *arguments);
+  add_judging(*command, *arguments);
   add_result(*command, *arguments);
   command->callback([arguments, &session] { session.exit_status = run(*arguments, session); });
 }

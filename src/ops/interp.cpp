@@ -168,7 +168,7 @@ class Interp final : public Op {
                                                    : "ResizeBilinear",
                                .inputs = {0},
                                .bound = nearest ? "exact"
-                                        : cubic ? "unmeasured"
+                                        : cubic ? "ResizeCubic"
                                                 : "ResizeBilinear",
                                .compute = [method = p_.method, h = axes->first,
                                            w = axes->second](const RunContext& run) -> Result<StageResult> {
