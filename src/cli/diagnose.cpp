@@ -12,6 +12,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "report/bounds.h"
 #include "report/json.h"
 #include "report/text.h"
 
@@ -45,6 +46,7 @@ struct Arguments {
   std::string format = "text";
   std::string output;
   bool ieee_half = false;
+  bool explain_bounds = false;
   int verbosity = 0;
 };
 
@@ -77,6 +79,7 @@ Result<DiagnoseOptions> options_of(const Arguments& arguments, const Console& co
   options.tolerance_scale = arguments.tolerance_scale;
   options.half = arguments.ieee_half ? HalfKind::ieee : HalfKind::htp;
   options.threads = arguments.threads;
+  options.explain_bounds = arguments.explain_bounds;
 
   Result<std::optional<std::uint64_t>> execution = execution_of(arguments.execution);
   if (!execution) return fail(std::move(execution.error()));
@@ -111,7 +114,7 @@ std::string render(const Diagnosis& diagnosis, const Arguments& arguments, const
   TextStyle style = output_style(session.color);
   style.verbosity = arguments.verbosity;
   style.command = session.command_line;
-  return to_text(diagnosis, style);
+  return to_text(diagnosis, style) + bounds_text(diagnosis, style);
 }
 
 int run(const Arguments& arguments, const Session& session) {
@@ -171,6 +174,8 @@ void add_result(CLI::App& command, Arguments& arguments) {
   add_choice(command, "-f,--format", arguments.format, {"text", "json"}, "What to print: for people, or the document");
   command.add_option("-o,--output", arguments.output, "File to write instead of standard output")->type_name(kFileType);
   add_threads(command, arguments.threads);
+  command.add_flag("--explain-bounds", arguments.explain_bounds,
+                   "Also how far each operator is from its error bound, and what the bound rests on");
   command.add_flag("-v,--verbose", arguments.verbosity, "Text: also what was not judged and why; -vv: every operator");
 }
 

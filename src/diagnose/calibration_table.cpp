@@ -13,9 +13,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr double kMoved = 0.01;     // of the earlier figure
-constexpr double kLoose = 0.5;      // of the constant
-constexpr double kRoundoff = 1e-6;  // of figures that were rounded for the table
+constexpr double kMoved = 0.01;      // of the earlier figure
+constexpr double kLoose = 0.5;       // of the constant
+constexpr double kRoomSlack = 0.01;  // room is a choice of two digits
+constexpr double kRoundoff = 1e-6;   // of figures that were rounded for the table
 
 Json built_in_table() { return Json::parse(embedded::bounds_json, nullptr, false); }
 
@@ -28,69 +29,76 @@ std::optional<double> room_of(const Json& table, const std::string& key) {
   return bounds[name]["room"].get<double>();
 }
 
-/// Rounded up to `digits` significant digits, so that no figure becomes smaller than what it stands for.
-double rounded_up(double value, int digits) {
-  if (!(value > 0)) return 0;
-  const double unit = std::pow(10.0, std::floor(std::log10(value)) + 1 - digits);
-  return std::ceil(value / unit * (1 - kRoundoff)) * unit;
-}
-
 double significant(double value, int digits) { return std::stod(fmt::format("{:.{}g}", value, digits)); }
+
+/// Rounded up, so that no figure becomes smaller than what it stands for.
+double rounded_up(double value, int digits) {
+  const double nearest = significant(value, digits);
+  if (!(value > 0) || nearest >= value * (1 - kRoundoff)) return nearest;
+  const double unit = std::pow(10.0, std::floor(std::log10(value)) + 1 - digits);
+  return significant(nearest + unit, digits);
+}
 
 BoundState state_of(double worst, double constant, const std::optional<double>& room) {
   if (worst > constant * (1 + kRoundoff)) return BoundState::beyond;
   if (!room) return BoundState::holds;
-  if (worst * *room > constant * (1 + kRoundoff)) return BoundState::tight;
+  if (worst * *room > constant * (1 + kRoomSlack)) return BoundState::tight;
   return worst * *room < kLoose * constant ? BoundState::loose : BoundState::holds;
 }
 
-/// One member to a line in the objects that hold keys, the rest as it is: changes of one key are changes of one line.
-std::string text_of(const Json& table) {
-  std::string out = "{\n";
-  const auto member = [&](std::string_view indent, const std::string& key, const std::string& value, bool last) {
-    out += fmt::format("{}{}: {}{}\n", indent, Json(key).dump(), value, last ? "" : ",");
-  };
-  // "key": {"a": 1, "b": 2}
-  const auto one_line = [](const Json& value) {
-    if (!value.is_object()) return value.dump();
-    std::string line = "{";
-    for (const auto& [key, entry] : value.items())
-      line += fmt::format("{}{}: {}", line.size() > 1 ? ", " : "", Json(key).dump(), entry.dump());
-    return line + '}';
-  };
-  std::size_t left = table.size();
-  for (const auto& [key, value] : table.items()) {
-    --left;
-    if (!value.is_structured()) {
-      member("  ", key, value.dump(), left == 0);
-      continue;
-    }
-    const bool by_arch = key == "measured";
-    out += fmt::format("  {}: {}\n", Json(key).dump(), value.is_array() ? '[' : '{');
-    std::size_t inner_left = value.size();
-    for (const auto& [inner, entry] : value.items()) {
-      --inner_left;
-      if (value.is_array()) {
-        out += fmt::format("    {}{}\n", entry.dump(), inner_left == 0 ? "" : ",");
-      } else if (by_arch) {
-        out += fmt::format("    {}: {{\n", Json(inner).dump());
-        std::size_t rows_left = entry.size();
-        for (const auto& [row, figures] : entry.items()) member("      ", row, one_line(figures), --rows_left == 0);
-        out += fmt::format("    }}{}\n", inner_left == 0 ? "" : ",");
-      } else {
-        member("    ", inner, one_line(entry), inner_left == 0);
-      }
-    }
-    out += fmt::format("  {}{}\n", value.is_array() ? ']' : '}', left == 0 ? "" : ",");
+/// {"a": 1, "b": 2}
+std::string one_line(const Json& object) {
+  std::string line = "{";
+  for (const auto& [key, entry] : object.items())
+    line += fmt::format("{}{}: {}", line.size() > 1 ? ", " : "", Json(key).dump(), entry.dump());
+  return line + '}';
+}
+
+// The table is edited as text, so that what does not change stays as it was written, and one key is one line. The
+// embedded file is our own; a test holds it to this form.
+
+/// Replaces the value of `"key": {...}` on the line that begins so.
+void replace_line(std::string& text, const std::string& key, const Json& value) {
+  const std::string start = fmt::format("\n    {}: {{", Json(key).dump());
+  const std::size_t at = text.find(start);
+  if (at == std::string::npos) return;
+  const std::size_t end = text.find('\n', at + 1);
+  const bool comma = text[end - 1] == ',';
+  text.replace(at, end - at, fmt::format("\n    {}: {}{}", Json(key).dump(), one_line(value), comma ? "," : ""));
+}
+
+void add_architecture(std::string& text, const std::string& arch, const Json& value) {
+  constexpr std::string_view kStart = "\n  \"architectures\": {";
+  const std::size_t at = text.find(kStart);
+  if (at != std::string::npos)
+    text.insert(at + kStart.size(), fmt::format("\n    {}: {},", Json(arch).dump(), one_line(value)));
+}
+
+/// `measured` is the last member.
+void replace_measured(std::string& text, const Json& measured) {
+  std::string section = "\n  \"measured\": {\n";
+  std::size_t archs_left = measured.size();
+  for (const auto& [arch, keys] : measured.items()) {
+    section += fmt::format("    {}: {{\n", Json(arch).dump());
+    std::size_t keys_left = keys.size();
+    for (const auto& [key, figures] : keys.items())
+      section += fmt::format("      {}: {}{}\n", Json(key).dump(), one_line(figures), --keys_left == 0 ? "" : ",");
+    section += fmt::format("    }}{}\n", --archs_left == 0 ? "" : ",");
   }
-  return out + "}\n";
+  text.replace(text.find("\n  \"measured\": {"), std::string::npos, section + "  }\n}\n");
 }
 
 /// Every term of a line by the factor that brings its leading constant to `wanted`.
-void grow(Json& entry, double constant, double wanted) {
+void grow(Json& entry, double constant, double wanted, double worst) {
   for (const char* term : {"y", "max_y", "magnitude", "absolute"}) {
     if (entry.contains(term)) entry[term] = rounded_up(entry[term].get<double>() * wanted / constant, 3);
   }
+  if (entry.contains("worst")) entry["worst"] = rounded_up(worst, 3);
+}
+
+Bound bound_of(const Json& entry) {
+  return {entry.value("y", 0.0), entry.value("max_y", 0.0), entry.value("magnitude", 0.0),
+          entry.value("absolute", 0.0)};
 }
 
 Json basis_json(const BoundBasis& basis, const std::string& library) {
@@ -148,27 +156,30 @@ Result<BoundComparison> compare_with_table(const Calibration& calibration) {
 Result<std::string> updated_table(const Calibration& calibration, const std::string& library) {
   const auto comparison = compare_with_table(calibration);
   if (!comparison) return fail(comparison.error());
-  Json table = built_in_table();
+  const Json built_in = built_in_table();
+  Json bounds = built_in["bounds"];
+  Json architectures = built_in["architectures"];
+  Json measured = built_in["measured"];
+  std::string text(embedded::bounds_json);
   for (const BoundRow& row : comparison->rows) {
     const BoundBasis& basis = row.now.basis;
     if (basis.arch == "unknown")
       return fail("figures belong to an HTP architecture, and that of a run is not known; --arch or --soc tells it");
-    if (row.state == BoundState::no_entry) continue;  // a key without a line; the operator's file would have to name it
-    Json& architectures = table["architectures"];
+    if (row.state == BoundState::no_entry) continue;  // the operator's file would have to name a key
     if (!architectures.contains(basis.arch)) {
-      architectures[basis.arch] = Json{{"measured", true}};
-      if (!library.empty()) architectures[basis.arch]["basis"] = library;
+      architectures[basis.arch] = Json{{"measured", true}, {"basis", library}};
+      add_architecture(text, basis.arch, architectures[basis.arch]);
     }
-    Json& entry = table["bounds"][row.now.key];
-    // Another architecture may have raised the same line already.
-    if (row.state == BoundState::beyond || row.state == BoundState::tight) {
-      const Bound current{entry.value("y", 0.0), entry.value("max_y", 0.0), entry.value("magnitude", 0.0),
-                          entry.value("absolute", 0.0)};
-      if (row.wanted > current.leading()) grow(entry, current.leading(), row.wanted);
-    }
-    table["measured"][basis.arch][row.now.key] = basis_json(basis, library);
+    measured[basis.arch][row.now.key] = basis_json(basis, library);
+    if (row.state != BoundState::beyond && row.state != BoundState::tight) continue;
+    Json& entry = bounds[row.now.key];
+    const double constant = bound_of(entry).leading();
+    if (row.wanted <= constant) continue;  // another architecture asked for more
+    grow(entry, constant, row.wanted, basis.worst);
+    replace_line(text, row.now.key, entry);
   }
-  return text_of(table);
+  replace_measured(text, measured);
+  return text;
 }
 
 }  // namespace qnndbg

@@ -10,6 +10,8 @@
 namespace qnndbg {
 namespace {
 
+constexpr std::size_t kLeftOutShown = 10;
+
 Paint paint_of(BoundState state) {
   switch (state) {
     case BoundState::beyond: return Paint::error;
@@ -56,28 +58,22 @@ std::string keys_table(const CalibrationView& view, const TextStyle& style) {
   return render_table(style, columns, rows, 0);
 }
 
-std::string left_out_table(const CalibrationView& view, const TextStyle& style) {
-  std::vector<TableRow> rows;
-  for (const LeftOut& row : view.calibration.left_out) {
-    rows.push_back({.cells = {terminal_safe(row.run), fmt::format("#{}", row.op_index), terminal_safe(row.op_type),
-                              terminal_safe(row.op), figure(row.bound_ratio),
-                              row.cause.empty() ? "beyond the bug factor" : row.cause}});
+/// The mildest first: they are the ones to look at twice.
+std::string left_out_text(const CalibrationView& view, const TextStyle& style) {
+  std::vector<LeftOut> rows = view.calibration.left_out;
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const LeftOut& a, const LeftOut& b) { return a.bound_ratio < b.bound_ratio; });
+  std::string out;
+  for (std::size_t i = 0; i < std::min(rows.size(), kLeftOutShown); ++i) {
+    const LeftOut& row = rows[i];
+    const std::string text =
+        fmt::format("{} times its line{}: {} `{}`, {} of {}", figure(row.bound_ratio),
+                    row.cause.empty() ? "" : fmt::format(" ({})", row.cause), terminal_safe(row.op_type),
+                    terminal_safe(row.op), terminal_safe(row.dump_tensor), terminal_safe(row.run));
+    out += "  " + wrap(text, 4, static_cast<std::size_t>(style.width)) + '\n';
   }
-  const std::vector<TableColumn> columns = {
-      {.title = "run", .shortens = true},      {.title = "#", .right = true},          {.title = "type"},
-      {.title = "operator", .shortens = true}, {.title = "times line", .right = true}, {.title = "why"}};
-  return render_table(style, columns, rows, 0);
-}
-
-Json basis_json(const BoundBasis& basis) {
-  JsonObject object;
-  object.set("runs", basis.runs);
-  object.set("instances", basis.instances);
-  object.set("elements", basis.elements);
-  object.number("worst", basis.worst);
-  object.number("p999", basis.p999);
-  object.set("library", text_or_null(basis.library));
-  return std::move(object).finish();
+  if (rows.size() > kLeftOutShown) out += fmt::format("  and {} more (--format json)\n", rows.size() - kLeftOutShown);
+  return out;
 }
 
 Json row_json(const BoundRow& row) {
@@ -88,7 +84,7 @@ Json row_json(const BoundRow& row) {
   object.number("constant", row.constant);
   object.number("wanted", row.wanted);
   object.set("now", basis_json(row.now.basis));
-  object.set("before", row.before ? basis_json(*row.before) : Json(nullptr));
+  object.set("before", basis_json(row.before));
   object.set("moved", row.moved);
   object.set("worst_at", row.now.worst_at);
   return std::move(object).finish();
@@ -118,7 +114,7 @@ std::string calibration_text(const CalibrationView& view, const TextStyle& style
            wrap(fmt::format("worst of {}: {}", terminal_safe(row.now.key), terminal_safe(row.now.worst_at)), 2, width) +
            '\n';
   }
-  if (!view.calibration.left_out.empty()) out += "\nLeft out, for they are broken:\n" + left_out_table(view, style);
+  if (!view.calibration.left_out.empty()) out += "\nLeft out, for they are broken:\n" + left_out_text(view, style);
   if (!view.comparison.never_seen.empty())
     out += '\n' + wrap(fmt::format("Never seen: {}", fmt::join(view.comparison.never_seen, ", ")), 0, width) + '\n';
   std::int64_t instances = 0;

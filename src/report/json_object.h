@@ -47,6 +47,8 @@ Json value_or_null(const std::optional<T>& value) {
 Json model_json(const ModelInfo& model);
 Json encoding_json(const std::optional<Encoding>& encoding);  // null without one
 
+Json basis_json(const std::optional<BoundBasis>& basis);  // null without one
+
 /// Text of a document: indented by one, ASCII only, U+FFFD for bytes that are not UTF-8, newline at the end.
 std::string dump_json(const Json& document);
 
