@@ -9,10 +9,8 @@
 namespace qnndbg {
 namespace {
 
-std::string basis_text(const std::optional<BoundBasis>& basis) {
-  if (!basis) return "not measured";
-  return fmt::format("{}: {} in {}, worst {}", terminal_safe(basis->arch), plural(basis->instances, "instance"),
-                     plural(basis->runs, "run"), figure(basis->worst));
+std::string seen_text(const std::optional<BoundBasis>& basis) {
+  return basis ? fmt::format("{} on {}", basis->instances, terminal_safe(basis->arch)) : "never";
 }
 
 }  // namespace
@@ -33,18 +31,18 @@ std::string bounds_text(const Diagnosis& diagnosis, const TextStyle& style) {
     const std::optional<double> margin = use.margin();
     rows.push_back({.cells = {fmt::format("#{}", use.op_index), terminal_safe(use.dump_tensor), terminal_safe(use.key),
                               formula_of(use.bound), figure(use.bound_ratio), margin ? figure(*margin) : "-",
-                              basis_text(use.basis)},
+                              seen_text(use.basis), use.basis ? figure(use.basis->worst) : "-"},
                     .paint = use.bound_ratio > 1 ? Paint::error : Paint::none});
   }
   const std::vector<TableColumn> columns = {
-      {.title = "#", .right = true},       {.title = "tensor", .shortens = true}, {.title = "bound"},
-      {.title = "line of each element"},   {.title = "worst", .right = true},     {.title = "margin", .right = true},
-      {.title = "basis", .shortens = true}};
+      {.title = "#", .right = true},     {.title = "tensor", .shortens = true},  {.title = "bound"},
+      {.title = "line of each element"}, {.title = "worst", .right = true},      {.title = "margin", .right = true},
+      {.title = "seen", .right = true},  {.title = "their worst", .right = true}};
   std::string out = '\n' + render_table(style, columns, rows, 0);
   out +=
       wrap(
-          "worst: the largest error in units of its line; margin: the factor left; u = 2^-11, M = the operator's own "
-          "magnitude; basis: sound operators that the constants rest on, their worst in the unit of the first term.",
+          "worst: the largest error in units of its line; margin: the factor left; u = 2^-11; M: the operator's own "
+          "magnitude; seen: sound instances that the line rests on, and their worst in the unit of its first constant.",
           0, static_cast<std::size_t>(style.width)) +
       '\n';
   return out;
