@@ -16,7 +16,7 @@ struct ChannelShift {
   double mean = 0;           // mean error, device - reference
   double share = 0;          // of the line: |sum of errors| / sum of lines
   double deviations = 0;     // standard deviations of what rounding leaves
-  std::int64_t values = 0;   // distinct device values that it rests on
+  std::int64_t values = 0;   // distinct references that it rests on
   std::int64_t shifted = 0;  // channels that are shifted as significantly
   std::int64_t channels = 0;
 };
@@ -24,9 +24,10 @@ struct ChannelShift {
 /// The most significantly shifted channel of a tensor that its operator rounds once (Bounds::rounds_once), or nullopt.
 /// Channels are axis 1 of four dims, the last axis of fewer.
 ///
-/// Elements with one device value count as one observation: where inputs repeat (a white margin), so do the rounding
-/// errors. An error that rounds to y is at most u|y|, so its variance is at most (2u|y|)^2 / 12. Left out are ties
-/// (which hardware may round to one side), results that are flushed, and those beyond 65504.
+/// Elements whose references lie within a sixteenth of a unit in the last place count as one observation: where inputs
+/// repeat (a white margin), so do the rounding errors. An error that rounds to y is at most u|y|, so its variance is at
+/// most (2u|y|)^2 / 12. Left out are ties (which hardware may round to one side), results that are flushed, and those
+/// beyond 65504.
 std::optional<ChannelShift> find_shift(std::span<const float> device, std::span<const float> reference,
                                        const Dims& dims, const Bound& bound);
 
