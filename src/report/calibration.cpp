@@ -109,7 +109,8 @@ std::string calibration_text(const CalibrationView& view, const TextStyle& style
   const auto width = static_cast<std::size_t>(style.width);
   std::string out = keys_table(view, style);
   for (const BoundRow& row : view.comparison.rows) {
-    if (row.state != BoundState::beyond && row.state != BoundState::tight && !row.moved) continue;
+    const bool worse = row.moved && row.now.basis.worst > row.before->worst;
+    if (row.state != BoundState::beyond && row.state != BoundState::tight && !worse) continue;
     out += "  " +
            wrap(fmt::format("worst of {}: {}", terminal_safe(row.now.key), terminal_safe(row.now.worst_at)), 2, width) +
            '\n';
