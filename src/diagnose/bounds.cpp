@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "tensor/half.h"
@@ -47,6 +48,9 @@ Result<Bounds> Bounds::load(std::string_view arch, double tolerance_scale) {
     }
   }
   bounds.round_once_ = table.value("rounded_once", none).value("keys", std::vector<std::string>());
+  const nlohmann::json quantized = table.value("quantized", nlohmann::json::object());
+  bounds.steps_ = quantized.value("steps", 0.0) * tolerance_scale;
+  bounds.measured_in_8_bits_ = quantized.value("measured", std::vector<std::string>());
   return bounds;
 }
 
@@ -75,6 +79,18 @@ std::optional<BoundBasis> Bounds::basis(std::string_view key) const {
 
 bool Bounds::rounds_once(std::string_view key) const {
   return std::find(round_once_.begin(), round_once_.end(), key) != round_once_.end();
+}
+
+Bound Bounds::of_fixed_point(std::string_view key, DType type, const Encoding& encoding) const {
+  const bool measured = size_of(type) == 1 && std::find(measured_in_8_bits_.begin(), measured_in_8_bits_.end(), key) !=
+                                                  measured_in_8_bits_.end();
+  Bound bound = measured ? Bound{} : of(key);
+  bound.absolute += steps_ * encoding.scale;
+  // Tensors are compared as floats; beside a huge offset one step is less than a float can tell apart.
+  const ValueRange range = value_range(type, encoding);
+  bound.clip = range;
+  bound.absolute += std::max(std::fabs(range.low), std::fabs(range.high)) * std::numeric_limits<float>::epsilon();
+  return bound;
 }
 
 }  // namespace qnndbg

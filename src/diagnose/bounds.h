@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tensor/dtype.h"
 #include "tensor/result.h"
 
 namespace qnndbg {
@@ -17,6 +18,9 @@ struct Bound {
   double max_y = 0;
   double magnitude = 0;
   double absolute = 0;
+  /// What a fixed-point tensor can hold. The device saturates there, so the reference (and the result of a hypothesis)
+  /// is clipped to it before it is compared.
+  std::optional<ValueRange> clip = {};
 
   /// The line of one element: its reference, the largest |reference| of the tensor, and M_i.
   double at(double reference, double max_abs, double m) const;
@@ -57,6 +61,11 @@ class Bounds {
   /// mean (shift.h).
   bool rounds_once(std::string_view key) const;
 
+  /// The bound of a fixed-point tensor with this encoding, whose replay is clipped to what the tensor can hold: a
+  /// fraction of an output step. Operators that were not measured in 8 bits get their float bound on top.
+  /// Precondition: is_valid(encoding).
+  Bound of_fixed_point(std::string_view key, DType type, const Encoding& encoding) const;
+
   /// False when the architecture was never measured (the caller says so in a note).
   bool architecture_measured() const { return measured_; }
 
@@ -73,6 +82,8 @@ class Bounds {
   std::vector<Entry> entries_;
   std::vector<Measured> measurements_;
   std::vector<std::string> round_once_;
+  double steps_ = 0;  // of a fixed-point tensor's scale
+  std::vector<std::string> measured_in_8_bits_;
   bool measured_ = true;
 };
 

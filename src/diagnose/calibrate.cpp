@@ -122,7 +122,10 @@ class Calibrator::OneRun {
     for (std::size_t i = 0; i < replayed.judged.size(); ++i) {
       const JudgedStage& judged = replayed.judged[i];
       const Stage& stage = replayed.stages[judged.stage];
-      const std::string tensor = replayer.settings().run.entry(judged.entry).name;
+      const DumpEntry& entry = replayer.settings().run.entry(judged.entry);
+      // The line of a fixed-point tensor is a share of its own scale, which no other tensor has.
+      if (is_quantized(entry.type)) continue;
+      const std::string& tensor = entry.name;
       if (const std::optional<std::string> cause = bug(replayer, replayed, judged, rounding)) {
         left_out_.push_back({run_.name, node.index, node.name, node.type_name, tensor, stage.bound,
                              judged.judgement.bound_ratio, *cause});

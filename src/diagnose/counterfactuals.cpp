@@ -14,6 +14,8 @@ constexpr std::size_t kSpreadSamples = 40;
 constexpr double kEqualResidual = 0.15;
 // An overdetermined fit has at least this many equations per free number.
 constexpr std::int64_t kEquationsPerParameter = 4;
+// A reproduction has finite values on at least this share of the elements.
+constexpr double kLeastCompared = 0.9;
 
 std::vector<std::int64_t> sample_elements(std::span<const float> device, std::span<const float> reference) {
   const std::size_t n = std::min(device.size(), reference.size());
@@ -44,8 +46,14 @@ ErrorLine line_of(const Bound& bound, std::span<const float> reference) {
   constexpr double kMagnitudePerResult = 4;
   double max = 0;
   for (float v : reference) max = std::max(max, std::isfinite(v) ? std::fabs(static_cast<double>(v)) : 0);
-  return {.relative = bound.y * kHalfUnitRoundoff,
-          .absolute = bound.absolute + (bound.max_y + kMagnitudePerResult * bound.magnitude) * kHalfUnitRoundoff * max};
+  ErrorLine line{
+      .relative = bound.y * kHalfUnitRoundoff,
+      .absolute = bound.absolute + (bound.max_y + kMagnitudePerResult * bound.magnitude) * kHalfUnitRoundoff * max};
+  if (bound.clip) {
+    line.low = bound.clip->low;
+    line.high = bound.clip->high;
+  }
+  return line;
 }
 
 /// Largest error over the sample in units of the bound; nullopt when the hypothesis has no evaluator or its bound needs
@@ -60,6 +68,7 @@ std::optional<double> sampled_ratio(const Hypothesis& hypothesis, const Bound& b
   for (std::int64_t i : sample) {
     double value = (*evaluate)(i);
     if (!std::isfinite(value)) continue;
+    if (bound.clip) value = std::clamp(value, bound.clip->low, bound.clip->high);
     if (half == HalfKind::htp) value = std::clamp(value, -kHtpHalfMax, kHtpHalfMax);
     const double error = std::fabs(device[static_cast<std::size_t>(i)] - value);
     const double line = bound.absolute + bound.y * kHalfUnitRoundoff * std::fabs(value);
@@ -92,7 +101,9 @@ Attempt attempt(Hypothesis hypothesis, const Bound& bound, const Evidence& evide
   };
   const Judgement judgement = judge(device, value.f32(), result->magnitude.f32(), bound, context.half, exact);
   out.ratio = judgement.bound_ratio;
-  out.matches = judgement.right() && judgement.device_nonfinite == 0;
+  // A function without values where the device has some (0 / 0, powers of negative numbers) explains nothing there.
+  const bool has_values = judgement.compared >= kLeastCompared * static_cast<double>(device.size());
+  out.matches = judgement.right() && judgement.device_nonfinite == 0 && has_values;
   return out;
 }
 
@@ -122,10 +133,12 @@ std::vector<Attempt> try_hypotheses(const Stage& stage, const Evidence& evidence
   const std::vector<std::int64_t> sample = sample_elements(evidence.device.f32(), evidence.reference.f32());
   Evidence with_line = evidence;
   with_line.line = line_of(own, evidence.reference.f32());
+  with_line.clip = own.clip;
   for (Hypothesis& hypothesis : stage.hypotheses(with_line)) {
     if (hypothesis.free_parameters > 0 && hypothesis.free_parameters * kEquationsPerParameter > evidence.device.size())
       continue;
-    const Bound bound = hypothesis.bound.empty() ? own : bounds.of(hypothesis.bound);
+    // Steps of the output's scale are the measure of a fixed-point tensor, whatever made it.
+    const Bound bound = hypothesis.bound.empty() || own.clip ? own : bounds.of(hypothesis.bound);
     attempts.push_back(attempt(std::move(hypothesis), bound, evidence, sample));
   }
   rank(attempts);

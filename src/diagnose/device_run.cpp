@@ -1,5 +1,7 @@
 #include "diagnose/device_run.h"
 
+#include <algorithm>
+#include <charconv>
 #include <cmath>
 
 namespace qnndbg {
@@ -128,12 +130,122 @@ std::string DeviceRun::problem_of(int tensor) const {
   return entry(index).problem.empty() ? mismatch(index) : entry(index).problem;
 }
 
+std::string encoding_problem(const DumpEntry& entry) {
+  if (!is_quantized(entry.type)) return {};
+  if (!entry.encoding) {
+    return fmt::format("{} is {} with quant_encoding {}, whose scales a manifest does not list", entry.name,
+                       name_of(entry.type), entry.quant_encoding);
+  }
+  if (!is_valid(*entry.encoding)) {
+    return fmt::format("{} has the scale {}, which is no positive number", entry.name, entry.encoding->scale);
+  }
+  return {};
+}
+
+int DeviceRun::operand(int tensor, bool fixed_point) const {
+  const int plain = own(tensor);
+  if (plain >= 0 && is_quantized(entry(plain).type) == fixed_point) return plain;
+  const auto copy = std::find_if(inserted_.begin(), inserted_.end(), [&](const InsertedCopy& c) {
+    return c.tensor == tensor && c.fixed_point == fixed_point;
+  });
+  return copy == inserted_.end() ? plain : copy->entry;
+}
+
+namespace {
+
+constexpr std::string_view kCastStage = "_Cast";
+
+/// "FloatToInt8_I_0_O_2_Cast" -> 2: the counter of the copy that the node makes.
+std::optional<int> copy_number(std::string_view name) {
+  constexpr std::string_view kNode = "FloatToInt8_I_";
+  if (!name.starts_with(kNode) || !name.ends_with(kCastStage)) return std::nullopt;
+  name.remove_suffix(kCastStage.size());
+  const std::size_t mark = name.rfind("_O_");
+  if (mark == std::string_view::npos) return std::nullopt;
+  const std::string_view digits = name.substr(mark + 3);
+  int number = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  return error == std::errc() && end == digits.data() + digits.size() ? std::optional(number) : std::nullopt;
+}
+
+/// Equal as copies between half, float and fixed point are: up to one rounding of each.
+bool same_values(std::span<const float> a, std::span<const float> b, double absolute,
+                 const std::optional<ValueRange>& clip) {
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    double x = a[i];
+    double y = b[i];
+    if (clip) {
+      x = std::clamp(x, clip->low, clip->high);
+      y = std::clamp(y, clip->low, clip->high);
+    }
+    // A negated comparison, so that a NaN is a difference.
+    if (!(std::fabs(x - y) <= absolute + 2 * kHalfUnitRoundoff * std::max(std::fabs(x), std::fabs(y)))) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void DeviceRun::find_inserted(const GraphPlan& plan, HalfKind half) {
+  const Graph& graph = model_->graph();
+  std::map<std::string, int> casts;  // by the name of the copy that the node makes
+  for (std::size_t i = 0; i < roles_.size(); ++i) {
+    const DumpEntry& side = entry(static_cast<int>(i));
+    if (const auto number = copy_number(side.name); number && side.problem.empty())
+      casts.emplace(fmt::format("QnnTensor_{}", *number), static_cast<int>(i));
+  }
+  for (std::size_t i = 0; i < roles_.size(); ++i) {
+    if (roles_[i].kind != DumpRole::Kind::quant_stage) continue;
+    const auto index = static_cast<int>(i);
+    InsertedCopy copy{.entry = index, .fixed_point = is_quantized(entry(index).type)};
+    if (!entry(index).problem.empty() || !encoding_problem(entry(index)).empty()) continue;
+    if (const auto side = casts.find(entry(index).name);
+        side != casts.end() && entry(side->second).dims == entry(index).dims) {
+      copy.cast = side->second;
+      copy.node = entry(side->second).name.substr(0, entry(side->second).name.rfind(kCastStage));
+    }
+    for (std::size_t t = 0; t < graph.tensors.size() && copy.tensor < 0; ++t) {
+      if (is_copy_of(plan, copy, static_cast<int>(t), half)) copy.tensor = static_cast<int>(t);
+    }
+    if (copy.tensor >= 0) inserted_.push_back(std::move(copy));
+  }
+}
+
+bool DeviceRun::is_copy_of(const GraphPlan& plan, const InsertedCopy& copy, int tensor, HalfKind half) const {
+  const PlannedTensor& planned = plan.tensors[static_cast<std::size_t>(tensor)];
+  if (!planned.spec || planned.spec->type != DType::f32) return false;
+  const DumpEntry& candidate = entry(copy.entry);
+  const Dims& dims = planned.spec->dims;
+  const Layout layout = planned.host ? Layout::logical : planned.layout;
+  // A scalar constant is [1] on the device.
+  const bool fits = planned.host ? element_count(dims) == element_count(candidate.dims)
+                                 : to_device_dims(dims, layout) == candidate.dims;
+  if (!fits) return false;
+  std::optional<Tensor> original;
+  if (planned.host) {
+    if (copy.fixed_point) original = planned.host->clone();
+  } else if (const int plain = own(tensor); plain >= 0 && is_quantized(entry(plain).type) != copy.fixed_point) {
+    if (auto loaded = load(plain, DType::f32, dims, layout, half)) original = std::move(*loaded);
+  }
+  if (!original) return false;
+  auto value = load(copy.cast >= 0 ? copy.cast : copy.entry, DType::f32, dims, layout, half);
+  if (!value) return false;
+  std::optional<ValueRange> clip;
+  double step = 0;
+  if (copy.cast < 0 && copy.fixed_point) {
+    clip = value_range(candidate.type, *candidate.encoding);
+    step = candidate.encoding->scale;
+  }
+  return same_values(original->f32(), value->f32(), step, clip);
+}
+
 Result<Tensor> DeviceRun::load(int index, DType type, const Dims& dims, Layout layout, HalfKind half) const {
   const DumpEntry& source = entry(index);
   if (element_count(source.dims) != element_count(dims)) {
     return fail("{} holds {} elements, {} were expected ({})", source.name, element_count(source.dims),
                 element_count(dims), to_string(dims));
   }
+  if (const std::string why = encoding_problem(source); !why.empty()) return fail("{}", why);
   auto file = Dump::map(source);
   if (!file) return fail(file.error());
   Tensor values = Tensor::f32(dims);

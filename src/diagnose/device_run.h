@@ -12,6 +12,16 @@
 
 namespace qnndbg {
 
+/// What MNN puts between a float tensor and operators that work in fixed point (node Quantize, after a Cast to fp32),
+/// or the other way round (Dequantize).
+struct InsertedCopy {
+  int tensor = -1;        // the model's tensor
+  int entry = -1;         // its copy, "QnnTensor_<n>"
+  int cast = -1;          // the fp32 side of a Quantize; -1 if the dump has none
+  std::string node = {};  // QNN node that makes the copy; empty: not known
+  bool fixed_point = false;
+};
+
 class DeviceRun {
  public:
   /// Sorts the entries of `execution` by what they stand for. Both arguments must outlive the run.
@@ -30,6 +40,13 @@ class DeviceRun {
   int own(int tensor) const { return own_[static_cast<std::size_t>(tensor)]; }
   /// Entry of t<i> when own() is another one: the host side of a boundary Cast or Dequantize; -1 if there is none.
   int boundary(int tensor) const { return boundary_[static_cast<std::size_t>(tensor)]; }
+  /// Entry that an operator reads for a tensor: the copy that MNN brought to fixed point (or to float) for it where the
+  /// dump holds one, else own(). `fixed_point`: the operator works in fixed point. -1 if none is usable.
+  int operand(int tensor, bool fixed_point) const;
+  /// The copies of tensors that MNN inserted between float and fixed point, as far as they are recognised.
+  const std::vector<InsertedCopy>& inserted() const { return inserted_; }
+  /// Recognises the inserted copies ("QnnTensor_2") by dims and values. Call after check_dims_against.
+  void find_inserted(const GraphPlan& plan, HalfKind half);
   /// Entry of a stage; -1 if the dump has none that is usable.
   int stage(int op, std::string_view name) const;
   /// Stage entries of an operator by name.
@@ -48,6 +65,8 @@ class DeviceRun {
   Result<Tensor> load(int index, DType type, const Dims& dims, Layout layout, HalfKind half) const;
 
  private:
+  bool is_copy_of(const GraphPlan& plan, const InsertedCopy& copy, int tensor, HalfKind half) const;
+
   const Model* model_;
   const Execution* execution_;
   std::vector<DumpRole> roles_;
@@ -57,7 +76,12 @@ class DeviceRun {
   std::vector<int> unusable_;  // per tensor: an entry that names it but cannot be read
   std::vector<std::map<std::string, int, std::less<>>> stages_;
   std::vector<bool> dumped_;
+  std::vector<InsertedCopy> inserted_;
 };
+
+/// Why the integers of an entry cannot be read as numbers: its encoding is unknown or makes no sense. Empty for float
+/// types.
+std::string encoding_problem(const DumpEntry& entry);
 
 /// The layout under which device dims are these logical dims: `rule` if that fits, else the other one; nullopt if
 /// neither.

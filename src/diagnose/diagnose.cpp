@@ -7,6 +7,7 @@
 #include "diagnose/baseline_values.h"
 #include "diagnose/causes.h"
 #include "diagnose/constant_rounding.h"
+#include "diagnose/encodings.h"
 #include "diagnose/input_check.h"
 #include "diagnose/replay.h"
 #include "diagnose/shift.h"
@@ -70,12 +71,14 @@ class Diagnoser {
 
   Result<void> diagnose() {
     list_tensors();
+    judge_inserted_copies();
     decide_rounding();
     const int total = static_cast<int>(graph_.ops.size());
     for (const OpNode& node : graph_.ops) {
       if (options_.progress && !options_.progress(node.index, total, node.name)) return fail("interrupted");
       visit(node);
     }
+    report_printed_scales();
     return {};
   }
 
@@ -99,6 +102,8 @@ class Diagnoser {
         const Layout layout = planned.layout;
         row.dims = to_logical_dims(entry.dims, layout);
         row.layout = std::string(name_of(layout, static_cast<int>(entry.dims.size())));
+        if (const Encoding* meant = graph_.meant_encoding(role.tensor); meant != nullptr && is_quantized(entry.type))
+          row.model_encoding = *meant;
       }
       out_.tensors.push_back(std::move(row));
     }
@@ -235,9 +240,15 @@ class Diagnoser {
   void visit_operator(const OpNode& node, OperatorRow& row) {
     ReplayedOp replayed = replayer_.replay(node.index, rounding_);
     const bool have_baseline = baseline_.compute(node.index).has_value();
+    std::optional<Finding> encoding = encoding_finding(node);
     if (!replayed.problem.empty()) {
-      row.status = OpStatus::not_judged;
-      row.reason = replayed.problem;
+      row.status = encoding ? OpStatus::broken : OpStatus::not_judged;
+      if (encoding) {
+        encoding->evidence.push_back(fmt::format("its values were not judged: {}", replayed.problem));
+        out_.findings.push_back(std::move(*encoding));
+      } else {
+        row.reason = replayed.problem;
+      }
       if (have_baseline) compare_outputs_with_baseline(node, nullptr, row);
       return;
     }
@@ -245,8 +256,16 @@ class Diagnoser {
     for (const JudgedStage& stage : replayed.judged) record_stage(node, replayed.stages[stage.stage], stage);
     if (have_baseline) compare_outputs_with_baseline(node, &replayed, row);
     const JudgedStage* broken = replayed.first_broken();
-    row.status = broken != nullptr ? OpStatus::broken : reads_tainted(node) ? OpStatus::inherited : OpStatus::right;
-    if (broken != nullptr) report_bug(node, replayed, *broken);
+    row.status = broken != nullptr || encoding ? OpStatus::broken
+                 : reads_tainted(node)         ? OpStatus::inherited
+                                               : OpStatus::right;
+    // Wrong values or wrong inputs may well leave the range; that says nothing about the calibration.
+    if (encoding || row.status == OpStatus::right) report_saturation(node, replayed, encoding);
+    if (encoding) {
+      report_encoding(replayed, broken, std::move(*encoding));
+    } else if (broken != nullptr) {
+      report_bug(node, replayed, *broken);
+    }
     report_range(node, replayed);
     report_shift(node, replayed);
     explain_bounds(node, replayed);
@@ -322,7 +341,149 @@ class Diagnoser {
     return worst;
   }
 
+  // --- fixed point ------------------------------------------------------------------------------------------------
+
+  /// The finding for an encoding of the operator that is not the model's; scales that were merely printed with too few
+  /// digits are kept for one warning at the end.
+  std::optional<Finding> encoding_finding(const OpNode& node) {
+    std::optional<Finding> finding;
+    for (const WrongEncoding& wrong : wrong_encodings(graph_, run_, node)) {
+      if (wrong.difference.digits) {
+        printed_scales_.push_back({node.index, wrong});
+      } else if (!finding) {
+        finding = finding_of(node, wrong, FindingKind::bug);
+      } else {
+        finding->evidence.push_back(wrong.sentence);
+      }
+    }
+    return finding;
+  }
+
+  Finding finding_of(const OpNode& node, const WrongEncoding& wrong, FindingKind kind) const {
+    Finding finding = make_finding(node, kind, wrong.difference.cause);
+    finding.output = wrong.output;
+    finding.tensor = node.outputs.empty() ? "" : tensor_id(node.outputs[at(wrong.output)]);
+    finding.dump_tensor = run_.entry(wrong.entry).name;
+    finding.proven = true;
+    finding.evidence.push_back(wrong.sentence);
+    finding.suspect = Suspect{"source/backend/qnn/backend/QNNBackend.cpp",
+                              fmt::format("quantizeParams of {}", finding.dump_tensor), wrong.used, wrong.meant};
+    return finding;
+  }
+
+  /// An operator with a wrong encoding has one finding, and a second one only for another mistake that is proven.
+  void report_encoding(const ReplayedOp& replayed, const JudgedStage* broken, Finding encoding) {
+    for (const JudgedStage& stage : replayed.judged) {
+      if (run_.entry(stage.entry).name != encoding.dump_tensor) continue;
+      encoding.local_error = figure_of(*out_.tensors[at(stage.entry)].local, stage.judgement.bound_ratio);
+    }
+    const OpNode& node = graph_.ops[at(replayed.op)];
+    encoding.inherited_error = inherited_error(node);
+    if (broken == nullptr) {
+      encoding.evidence.emplace_back("with the dump's own encodings the replay gives the device's values");
+      out_.findings.push_back(std::move(encoding));
+      return;
+    }
+    Finding values = bug_finding(node, replayed, *broken);
+    if (!values.proven)
+      std::move(values.evidence.begin(), values.evidence.end(), std::back_inserter(encoding.evidence));
+    out_.findings.push_back(std::move(encoding));
+    if (values.proven) out_.findings.push_back(std::move(values));
+  }
+
+  /// One warning for all scales that lost digits on their way, at the tensor where it matters most.
+  void report_printed_scales() {
+    if (printed_scales_.empty()) return;
+    const auto worst = std::max_element(
+        printed_scales_.begin(), printed_scales_.end(),
+        [](const auto& a, const auto& b) { return a.wrong.difference.relative < b.wrong.difference.relative; });
+    Finding finding = finding_of(graph_.ops[at(worst->op)], worst->wrong, FindingKind::warning);
+    finding.evidence.push_back(
+        fmt::format("{} of the dumped scales differ from the model's by {:.2g} or less: they were printed with too few "
+                    "digits",
+                    printed_scales_.size(), worst->wrong.difference.relative));
+    out_.findings.push_back(std::move(finding));
+  }
+
+  /// Elements that the tensor cannot hold. With the model's own encoding that is a choice of the calibration and no
+  /// bug, but worth a warning when it concerns many.
+  void report_saturation(const OpNode& node, const ReplayedOp& replayed, std::optional<Finding>& encoding) {
+    constexpr double kManySaturate = 0.01;
+    for (const JudgedStage& stage : replayed.judged) {
+      if (!stage.bound.clip || stage.device.size() == 0) continue;
+      // Below the range it is no loss where a ReLU follows.
+      const bool before_relu =
+          stage.stage + 1 < replayed.stages.size() && replayed.stages[stage.stage + 1].qnn_type.starts_with("Relu");
+      const std::int64_t low = before_relu ? 0 : stage.judgement.beyond_low;
+      const double share =
+          static_cast<double>(stage.judgement.beyond_high + low) / static_cast<double>(stage.device.size());
+      if (share < kManySaturate) continue;
+      std::string sentence = fmt::format(
+          "{:.3g} % of the elements of {} lie beyond what it can hold ({:.5g} to {:.5g}); the replay reaches {:.5g}",
+          100 * share, run_.entry(stage.entry).name, stage.bound.clip->low, stage.bound.clip->high,
+          stage.judgement.beyond_high > 0 ? stage.judgement.highest : stage.judgement.lowest);
+      if (encoding) {
+        encoding->evidence.push_back(std::move(sentence));
+        return;
+      }
+      Finding finding = make_finding(node, FindingKind::warning, "quant_saturation");
+      finding.output = replayed.stages[stage.stage].output;
+      finding.tensor = tensor_id(node.outputs[at(finding.output)]);
+      finding.dump_tensor = run_.entry(stage.entry).name;
+      finding.proven = true;
+      finding.evidence.push_back(std::move(sentence));
+      out_.findings.push_back(std::move(finding));
+      return;
+    }
+  }
+
+  /// Quantize nodes that MNN put before operators in fixed point: the copy is the fp32 side, rounded to its steps.
+  void judge_inserted_copies() {
+    for (const InsertedCopy& copy : run_.inserted()) {
+      TensorRow& row = out_.tensors[at(copy.entry)];
+      row.tensor = tensor_id(copy.tensor);
+      const int producer = graph_.tensors[at(copy.tensor)].producer;
+      // A constant is quantized while the graph is built, and the library cuts it off instead of rounding it (seen on
+      // libQnnHtp.so 2.51); what reads it is judged with the device's values.
+      if (!copy.fixed_point || copy.cast < 0 || producer < 0 || plan_.tensors[at(copy.tensor)].host) continue;
+      const DumpEntry& held = run_.entry(copy.entry);
+      auto device = run_.load(copy.entry, DType::f32, held.dims, Layout::logical, options_.half);
+      auto reference = run_.load(copy.cast, DType::f32, held.dims, Layout::logical, options_.half);
+      if (!device || !reference) continue;
+      const Judgement judgement = judge(device->f32(), reference->f32(), {},
+                                        bounds_.of_fixed_point("exact", held.type, *held.encoding), options_.half, {});
+      row.local = compute_metrics(device->f32(), reference->f32());
+      row.bound_ratio = judgement.bound_ratio;
+      row.within_bound = judgement.within_bound;
+      report_inserted_copy(copy, graph_.ops[at(producer)], judgement);
+    }
+  }
+
+  void report_inserted_copy(const InsertedCopy& copy, const OpNode& maker, const Judgement& judgement) {
+    const auto wrong = wrong_encoding(graph_, run_, copy.entry, copy.tensor);
+    if (wrong && wrong->difference.digits) printed_scales_.push_back({maker.index, *wrong});
+    const bool encoding = wrong && !wrong->difference.digits;
+    if (!encoding && judgement.right()) return;
+    Finding finding =
+        encoding ? finding_of(maker, *wrong, FindingKind::bug) : make_finding(maker, FindingKind::bug, "cast_wrong");
+    finding.op.clear();
+    finding.op_type = "Quantize";
+    finding.tensor = tensor_id(copy.tensor);
+    finding.dump_tensor = run_.entry(copy.entry).name;
+    finding.node = copy.node;
+    finding.title = fmt::format("the Quantize of `{}` {}", maker.name, finding_type(finding.cause).title);
+    finding.local_error = figure_of(*out_.tensors[at(copy.entry)].local, judgement.bound_ratio);
+    if (!judgement.right())
+      finding.evidence.push_back(fmt::format("{} is not {} rounded to steps of {:.6g}", finding.dump_tensor,
+                                             run_.entry(copy.cast).name, run_.entry(copy.entry).encoding->scale));
+    out_.findings.push_back(std::move(finding));
+  }
+
   void report_bug(const OpNode& node, const ReplayedOp& replayed, const JudgedStage& broken) {
+    out_.findings.push_back(bug_finding(node, replayed, broken));
+  }
+
+  Finding bug_finding(const OpNode& node, const ReplayedOp& replayed, const JudgedStage& broken) {
     const Stage& stage = replayed.stages[broken.stage];
     CauseVerdict cause = find_cause(replayer_, replayed, broken, rounding_);
     Finding finding = make_finding(node, FindingKind::bug, cause.cause);
@@ -347,7 +508,7 @@ class Diagnoser {
                                              position_text(broken.judgement.worst, broken.device.dims()),
                                              broken.device.f32()[i], broken.reference.f32()[i]));
     }
-    out_.findings.push_back(std::move(finding));
+    return finding;
   }
 
   /// The QNN node that made a stage. LayerNorm and Scale number their nodes by a counter, so their names are not known
@@ -456,14 +617,15 @@ class Diagnoser {
     if (!options_.explain_bounds) return;
     for (const JudgedStage& judged : replayed.judged) {
       const std::string& key = replayed.stages[judged.stage].bound;
+      const DumpEntry& entry = run_.entry(judged.entry);
       out_.bounds->push_back({.op_index = node.index,
                               .op = node.name,
                               .op_type = node.type_name,
-                              .dump_tensor = run_.entry(judged.entry).name,
+                              .dump_tensor = entry.name,
                               .key = key,
                               .bound = judged.bound,
                               .bound_ratio = judged.judgement.bound_ratio,
-                              .basis = bounds_.basis(key)});
+                              .basis = is_quantized(entry.type) ? std::nullopt : bounds_.basis(key)});
     }
   }
 
@@ -492,11 +654,11 @@ class Diagnoser {
       if (judgement.right()) continue;
       Finding finding = make_finding(node, FindingKind::bug, "cast_wrong");
       finding.op.clear();
-      finding.op_type = "Cast";
+      finding.op_type = is_quantized(run_.entry(run_.own(node.outputs[k])).type) ? "Dequantize" : "Cast";
       finding.output = static_cast<int>(k);
       finding.tensor = tensor_id(node.outputs[k]);
       finding.dump_tensor = row.name;
-      finding.title = fmt::format("the Cast of `{}` to the host changes its values", operator_row.name);
+      finding.title = fmt::format("the {} of `{}` to the host changes its values", finding.op_type, operator_row.name);
       finding.local_error = figure_of(*row.local, judgement.bound_ratio);
       finding.evidence.push_back(
           fmt::format("{} is not {} brought to fp32", row.name, run_.entry(run_.own(node.outputs[k])).name));
@@ -514,6 +676,11 @@ class Diagnoser {
   BaselineValues baseline_;
   Diagnosis& out_;
   HalfRounding rounding_ = HalfRounding::toward_zero;
+  struct PrintedScale {
+    int op = -1;
+    WrongEncoding wrong;
+  };
+  std::vector<PrintedScale> printed_scales_;
   std::vector<bool> tainted_;
   std::vector<std::optional<ErrorFigure>> end_to_end_;
 };
@@ -553,6 +720,7 @@ Result<Diagnosis> diagnose(const Model& model, const DiagnoseOptions& options) {
   const PlanHints hints = run.hints(options.inputs);
   const GraphPlan plan = plan_graph(model, hints);
   if (auto fits = run.check_dims_against(plan); !fits) return fail(fits.error());
+  run.find_inserted(plan, options.half);
 
   Diagnosis out;
   out.model = describe(model);

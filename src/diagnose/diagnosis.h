@@ -97,9 +97,10 @@ struct TensorRow {
   std::string layout;  // "NHWC", "logical", ...
   DType dtype = DType::f16;
   std::optional<Encoding> encoding;
-  std::string problem;                 // why it was not read; empty: it was
-  std::optional<Metrics> local;        // against the local replay
-  std::optional<double> within_bound;  // fraction of the elements within the bound
+  std::optional<Encoding> model_encoding;  // what the model means, declared or inherited; of fixed-point tensors
+  std::string problem;                     // why it was not read; empty: it was
+  std::optional<Metrics> local;            // against the local replay
+  std::optional<double> within_bound;      // fraction of the elements within the bound
   std::optional<double> bound_ratio;
   std::optional<Metrics> baseline;  // against the fp32 baseline
 };

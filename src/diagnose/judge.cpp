@@ -70,11 +70,30 @@ Scan scan(std::span<const float> device, std::span<const float> reference, std::
   return result;
 }
 
+/// Brings the reference to what the tensor can hold and counts what that changes beyond the bound.
+void saturate(std::span<float> reference, const ValueRange& range, const Bound& bound, Judgement& out) {
+  const auto low = static_cast<float>(range.low);
+  const auto high = static_cast<float>(range.high);
+  const auto slack = static_cast<float>(bound.absolute);
+  for (float& r : reference) {
+    if (r > high) {
+      if (r - high > slack) ++out.beyond_high;
+      out.highest = std::max(out.highest, r);
+      r = high;
+    } else if (r < low) {
+      if (low - r > slack) ++out.beyond_low;
+      out.lowest = std::min(out.lowest, r);
+      r = low;
+    }
+  }
+}
+
 }  // namespace
 
 Judgement judge(std::span<const float> device, std::span<float> reference, std::span<const float> magnitude,
                 const Bound& bound, HalfKind half, const std::function<std::optional<ElementValue>()>& exact) {
   Judgement out;
+  if (bound.clip) saturate(reference, *bound.clip, bound, out);
   float max_abs = 0;
   bool finite = true;
   for (float& r : reference) {
@@ -153,6 +172,7 @@ Judgement judge(std::span<const float> device, std::span<float> reference, std::
       if (evaluate) {
         const auto i = static_cast<std::size_t>(suspect.index);
         double value = (*evaluate)(suspect.index);
+        if (bound.clip) value = std::clamp(value, bound.clip->low, bound.clip->high);
         if (half == HalfKind::htp) value = std::clamp(value, -kHtpHalfMax, kHtpHalfMax);
         reference[i] = static_cast<float>(value);
         ratio = ratio_at(i);

@@ -22,11 +22,18 @@ struct Judgement {
   std::int64_t beyond_half = 0;       // elements whose reference lies beyond 65504
   std::int64_t first_beyond = -1;
   double reference_max_abs = 0;
+  // Fixed-point tensors: elements whose reference lies beyond what the tensor can hold by more than the bound, and the
+  // farthest of these references.
+  std::int64_t beyond_low = 0;
+  std::int64_t beyond_high = 0;
+  float lowest = 0;
+  float highest = 0;
 
   bool right() const { return bound_ratio <= 1; }
 };
 
-/// Compares element by element. `reference` is brought to what the device can hold (HTP's half ends at 131008) and,
+/// Compares element by element. `reference` is brought to what the device can hold (HTP's half ends at 131008, a
+/// fixed-point tensor at its bound's clip) and,
 /// where the fp32 sums of the host could have made the difference, replaced by the exact value: an element counts as
 /// beyond its bound only when `exact` (made on first need; may be empty) agrees. `magnitude` is empty unless the bound
 /// needs it.

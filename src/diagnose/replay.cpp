@@ -47,14 +47,6 @@ ReplayedOp Replayer::replay(int op, HalfRounding constants) {
     out.problem = why.empty() ? fmt::format("its output {} is not in the dump", tensor_id(output)) : why;
     return out;
   }
-  for (int output : node.outputs) {
-    const DumpEntry& entry = settings_.run.entry(settings_.run.own(output));
-    if (is_quantized(entry.type)) {
-      out.problem =
-          fmt::format("{} is quantized ({}); quantized operators are not judged", entry.name, name_of(entry.type));
-      return out;
-    }
-  }
   const std::vector<Operand> operands = settings_.plan.operands(op);
   const std::vector<Operand> outputs = settings_.plan.outputs(op);
   auto stages = planned.op->lower({.inputs = operands, .outputs = outputs, .dumped = [&](std::string_view name) {
@@ -82,12 +74,40 @@ ReplayedOp Replayer::replay(int op, HalfRounding constants) {
   return out;
 }
 
+int Replayer::entry_of(int op, const Stage& stage) const {
+  if (!stage.name.empty()) {
+    // A stage whose integers cannot be read is as good as not dumped: the next one is judged without it.
+    const int entry = settings_.run.stage(op, stage.name);
+    return entry >= 0 && encoding_problem(settings_.run.entry(entry)).empty() ? entry : -1;
+  }
+  const OpNode& node = settings_.plan.model->graph().ops[static_cast<std::size_t>(op)];
+  return settings_.run.own(node.outputs[static_cast<std::size_t>(stage.output)]);
+}
+
+bool Replayer::in_fixed_point(int op) const {
+  const OpNode& node = settings_.plan.model->graph().ops[static_cast<std::size_t>(op)];
+  return std::any_of(node.outputs.begin(), node.outputs.end(), [&](int output) {
+    const int entry = settings_.run.own(output);
+    return entry >= 0 && is_quantized(settings_.run.entry(entry).type);
+  });
+}
+
+Result<Tensor> Replayer::load_fixed_point_constant(int tensor) const {
+  // Its encoding is not the model's to tell (MNN hands it one of the operator's other tensors), nor how it was rounded.
+  const int inserted = settings_.run.operand(tensor, true);
+  if (inserted < 0 || !is_quantized(settings_.run.entry(inserted).type))
+    return fail("the fixed-point copy of its constant {} is not in the dump", tensor_id(tensor));
+  const PlannedTensor& known = settings_.plan.tensors[static_cast<std::size_t>(tensor)];
+  return settings_.run.load(inserted, DType::f32, known.spec->dims, Layout::logical, settings_.half);
+}
+
 Result<void> Replayer::load_operands(int op, HalfRounding constants) {
   const OpNode& node = settings_.plan.model->graph().ops[static_cast<std::size_t>(op)];
   const PlannedOp& planned = settings_.plan.ops[static_cast<std::size_t>(op)];
   owned_.clear();
   owned_.resize(node.inputs.size());
   operands_.assign(node.inputs.size(), nullptr);
+  const bool fixed_point = in_fixed_point(op);
   for (std::size_t k = 0; k < node.inputs.size(); ++k) {
     const int tensor = node.inputs[k];
     if (tensor < 0) continue;
@@ -95,13 +115,20 @@ Result<void> Replayer::load_operands(int op, HalfRounding constants) {
     if (known.host) {
       operands_[k] = &*known.host;
       if (planned.op->is_parameter(static_cast<int>(k)) || known.host->type() != DType::f32) continue;
+      if (fixed_point) {
+        auto held = load_fixed_point_constant(tensor);
+        if (!held) return fail(held.error());
+        owned_[k] = std::move(*held);
+        operands_[k] = &owned_[k];
+        continue;
+      }
       // A constant operand reaches the device as half, rounded like a weight.
       owned_[k] = known.host->clone();
       round_to_half(owned_[k].f32(), constants, settings_.half);
       operands_[k] = &owned_[k];
       continue;
     }
-    const int entry = settings_.run.own(tensor);
+    const int entry = settings_.run.operand(tensor, fixed_point);
     if (entry < 0) {
       const std::string why = settings_.run.problem_of(tensor);
       return fail("{}", why.empty() ? fmt::format("its input {} is not in the dump", tensor_id(tensor))
@@ -122,7 +149,8 @@ RunContext Replayer::context_of(const ReplayedOp& replayed, std::size_t stage, H
     storage.push_back(from >= 0 ? operands_[static_cast<std::size_t>(from)]
                                 : &stage_values_[static_cast<std::size_t>(-1 - from)]);
   }
-  return {.inputs = storage, .constants = constants, .half = settings_.half};
+  return {
+      .inputs = storage, .constants = constants, .half = settings_.half, .fixed_point = in_fixed_point(replayed.op)};
 }
 
 std::vector<Peer> Replayer::peers(const ReplayedOp& replayed, std::size_t stage, const Dims& dims) const {
@@ -148,14 +176,17 @@ std::vector<Peer> Replayer::peers(const ReplayedOp& replayed, std::size_t stage,
 
 Result<void> Replayer::run_stage(int op, const std::vector<Operand>& outputs, std::size_t s, HalfRounding constants,
                                  ReplayedOp& out) {
-  const OpNode& node = settings_.plan.model->graph().ops[static_cast<std::size_t>(op)];
   const Stage& stage = out.stages[s];
   const bool is_output = stage.name.empty();
-  const int entry = is_output ? settings_.run.own(node.outputs[static_cast<std::size_t>(stage.output)])
-                              : settings_.run.stage(op, stage.name);
+  const int entry = entry_of(op, stage);
   std::vector<const Tensor*> storage;
   RunContext context = context_of(out, s, constants, storage);
-  const Bound bound = settings_.bounds.of(stage.bound);
+  Bound bound = settings_.bounds.of(stage.bound);
+  if (entry >= 0 && is_quantized(settings_.run.entry(entry).type)) {
+    const DumpEntry& held = settings_.run.entry(entry);
+    if (const std::string why = encoding_problem(held); !why.empty()) return fail("{}", why);
+    bound = settings_.bounds.of_fixed_point(stage.bound, held.type, *held.encoding);
+  }
   context.want_magnitude = bound.magnitude > 0;
   auto result = stage.compute(context);
   if (!result) return fail(result.error());

@@ -82,6 +82,12 @@ class Replayer {
 
  private:
   Result<void> load_operands(int op, HalfRounding constants);
+  /// A constant operand as an operator in fixed point reads it.
+  Result<Tensor> load_fixed_point_constant(int tensor) const;
+  /// The dump's entry of a stage's result; -1 if there is none.
+  int entry_of(int op, const Stage& stage) const;
+  /// True when the device holds an output of the operator in fixed point.
+  bool in_fixed_point(int op) const;
   /// Judges stage `s` if the dump holds it; the value that later stages read is left in stage_values_.
   Result<void> run_stage(int op, const std::vector<Operand>& outputs, std::size_t s, HalfRounding constants,
                          ReplayedOp& out);

@@ -60,6 +60,15 @@ bool is_old_int8_form(const wire::IDSTQuan& coded) {
          std::abs(coded.quantScale()) < 1e-6F;
 }
 
+/// Weights that are plain integers times alpha: no minima, no list of positions, no factor on top.
+bool holds_symmetric_integers(const wire::IDSTQuan& coded) {
+  const auto type = static_cast<WeightCoding>(coded.type());
+  const bool integers =
+      type == WeightCoding::palette || type == WeightCoding::sparse_palette || type == WeightCoding::int8;
+  const bool plain = coded.has_scaleInt() || coded.quantScale() == 1.0F;
+  return integers && plain && coded.readType() == 0 && coded.index() == nullptr && !is_old_int8_form(coded);
+}
+
 Result<FloatArray> decode(const wire::IDSTQuan& coded, const CodedParts& parts, const OpNode& op,
                           const wire::Convolution2DCommon& common) {
   const bool half_alpha = coded.scaleStorage() == wire::ScaleStore_FP16;
@@ -137,6 +146,29 @@ Result<FloatArray> Model::convolution_weight(int op) const {
   const Result<void> counted = check_weight_count(node(op), *convolution.common(), stored);
   if (!counted) return fail(at_op(counted.error()));
   return weight;
+}
+
+Result<FloatArray> Model::integer_weight_scales(int op) const {
+  const auto at_op = [&](const Error& error) { return located(op, error); };
+  const Result<const wire::Convolution2D*> found = convolution_of(wire_op(op));
+  if (!found) return fail(at_op(found.error()));
+  const wire::Convolution2D& convolution = **found;
+  const auto* external = is_external(convolution.external()) ? convolution.external() : nullptr;
+  const wire::IDSTQuan* coded = convolution.quanParameter();
+  if (coded == nullptr || (external == nullptr && !holds_weights(*coded)) || !holds_symmetric_integers(*coded)) {
+    return FloatArray();
+  }
+  const bool half_alpha = coded->scaleStorage() == wire::ScaleStore_FP16;
+  Bytes stored = half_alpha ? bytes_of(coded->alphaFp16()) : bytes_of(coded->alpha());
+  if (external != nullptr) {
+    const Result<Bytes> part = external_part(op, *external, kCodedAlpha);
+    if (!part) return fail(at_op(part.error()));
+    stored = *part;
+  }
+  Result<FloatArray> scales = half_alpha ? halves_as_floats(stored) : as_floats(stored);
+  if (!scales) return fail(at_op(Error{fmt::format("scales: {}", scales.error().message)}));
+  const bool one_block = static_cast<std::int64_t>(scales->size()) == convolution.common()->outputCount();
+  return one_block ? std::move(scales) : Result<FloatArray>(FloatArray());
 }
 
 Result<FloatArray> Model::convolution_bias(int op) const {

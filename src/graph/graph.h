@@ -39,6 +39,9 @@ struct TensorNode {
   std::vector<int> consumers;           // operator indices, ascending, each once
   std::optional<Encoding> encoding;     // quantization that the model declares for it (QNN sign)
   std::optional<DType> quantized_type;  // sfixed8 or ufixed16, with `encoding`
+  /// The tensor whose declared encoding holds for this one: itself, or the one that it inherits from through operators
+  /// that keep their input's encoding; -1: none.
+  int encoding_source = -1;
 };
 
 /// A graph input: an operator of type Input and the tensor that it makes.
@@ -58,6 +61,11 @@ class Graph {
   std::vector<int> outputs;  // tensor indices of the graph's outputs, in the model's order
   std::string source;        // "ONNX", "TENSORFLOW", "CAFFE", "TFLITE", "TORCH"
 
+  /// The encoding that the model means for a tensor, declared or inherited; null if there is none.
+  const Encoding* meant_encoding(int tensor) const;
+  /// The element type that goes with it.
+  std::optional<DType> meant_quantized_type(int tensor) const;
+
   /// Operator of type Input that carries this name, by the tensor's or the operator's name; nullptr if there is none.
   const GraphInput* find_input(std::string_view name) const;
 
@@ -66,6 +74,13 @@ class Graph {
   /// error suggests the nearest names.
   Result<int> find_op(std::string_view text) const;
 };
+
+/// Fills in TensorNode::encoding_source. The operators must be linked and stored in execution order.
+void inherit_encodings(Graph& graph);
+
+/// True for operators whose output takes its input's encoding where the model declares none (ReLU, pooling, resizing,
+/// concatenation, reshaping and other data movement).
+bool keeps_encoding(const OpNode& op);
 
 /// The name under which MNN's QNN backend adds an operator's node: '.', '/' and ':' become '_'.
 std::string qnn_node_name(std::string_view op_name);

@@ -264,6 +264,7 @@ Result<Graph> read_graph(const wire::Net& net, std::size_t file_bytes) {
     if (const Result<void> input = read_input(stored, graph, op); !input) return fail(input.error());
   }
   if (const Result<void> encodings = read_encodings(net, graph); !encodings) return fail(encodings.error());
+  inherit_encodings(graph);
   graph.outputs = find_outputs(net, graph);
   return graph;
 }

@@ -8,6 +8,21 @@
 
 namespace qnndbg {
 
+namespace {
+
+std::vector<const wire::TensorDescribe*> records_of(const wire::Net& net, std::size_t tensors) {
+  std::vector<const wire::TensorDescribe*> records;
+  if (net.extraTensorDescribe() == nullptr) return records;
+  records.resize(tensors);
+  for (const wire::TensorDescribe* record : *net.extraTensorDescribe()) {
+    const auto tensor = static_cast<std::size_t>(record->index());
+    if (record->index() >= 0 && tensor < tensors) records[tensor] = record;
+  }
+  return records;
+}
+
+}  // namespace
+
 Result<Model> Model::build(Bytes bytes, const std::filesystem::path& path) {
   const Result<const wire::Net*> net = verified_net(bytes);
   if (!net) return fail("{}: {}", path.string(), net.error().message);
@@ -19,6 +34,7 @@ Result<Model> Model::build(Bytes bytes, const std::filesystem::path& path) {
   model.bytes_ = bytes;
   model.net_ = *net;
   model.graph_ = std::move(*graph);
+  model.records_ = records_of(**net, model.graph_.tensors.size());
   model.offline_plugin_ = is_offline_plugin(**net);
   const wire::ExtraInfo* info = (*net)->extraInfo();
   if (info != nullptr && info->version() != nullptr) model.converter_version_ = info->version()->str();
@@ -47,6 +63,10 @@ Result<Model> Model::parse(Bytes bytes, const std::string& name) {
   Result<Model> model = build(std::as_bytes(std::span(copy)).first(bytes.size()), name);
   if (model) model->aligned_copy_ = std::move(copy);
   return model;
+}
+
+const wire::TensorDescribe* Model::tensor_record(int tensor) const {
+  return records_.empty() ? nullptr : records_[static_cast<std::size_t>(tensor)];
 }
 
 const wire::Op& Model::wire_op(int index) const {

@@ -23,6 +23,7 @@ namespace qnndbg::wire {
 struct Net;
 struct Op;
 struct Blob;
+struct TensorDescribe;
 }  // namespace qnndbg::wire
 
 namespace qnndbg {
@@ -73,11 +74,18 @@ class Model {
   /// The stored operator, for parameter readers in src/ops. Precondition: index is a position in graph().ops.
   const wire::Op& wire_op(int index) const;
 
+  /// What the file records about a tensor beside its name: dims in static models, the regions of a Raster. nullptr if
+  /// nothing. Precondition: tensor is a position in graph().tensors.
+  const wire::TensorDescribe* tensor_record(int tensor) const;
+
   /// Convolution family weights decoded to float: convolution [out, in/group, kh, kw], depthwise [channel, 1, kh, kw],
   /// deconvolution [in, out/group, kh, kw]. Handles inline fp32, IDSTQuan types 1 to 4 (palette, sparse palette, half,
   /// int8; symmetric and asymmetric, block-wise, float and half scales, sparse index) and the side file. Errors name
   /// the operator.
   Result<FloatArray> convolution_weight(int op) const;
+  /// The scales of weights that the device keeps as integers, one per output channel: symmetric integers (IDSTQuan types
+  /// 1, 2 and 4 without minima) in one block per channel. Empty for all other weights, which are brought to float.
+  Result<FloatArray> integer_weight_scales(int op) const;
   /// Bias of the convolution family; empty if the model has none.
   Result<FloatArray> convolution_bias(int op) const;
 
@@ -106,6 +114,7 @@ class Model {
   std::vector<std::uint64_t> aligned_copy_;  // of bytes that did not start on 8, see parse()
   std::span<const std::byte> bytes_;
   const wire::Net* net_ = nullptr;
+  std::vector<const wire::TensorDescribe*> records_;  // by tensor; empty when the file has none
   Graph graph_;
   SideFiles side_files_;
   std::string converter_version_;

@@ -1,9 +1,12 @@
 // BinaryOp: arithmetic and comparisons with NumPy broadcasting, and an optional fused ReLU.
+#include <array>
 #include <cmath>
 #include <limits>
 
 #include "graph/mnn_wire.h"
 #include "ops/registry.h"
+#include "ops/support/altered_constants.h"
+#include "ops/support/binary_mistakes.h"
 #include "ops/support/broadcast.h"
 #include "ops/support/data_movement.h"
 #include "ops/support/elementwise.h"
@@ -20,6 +23,7 @@ struct Kind {
   const char* qnn_type = "";
   const char* bound = "unmeasured";
   bool comparison = false;
+  bool integers_only = false;
 };
 
 Result<Kind> kind_of(wire::Bin op) {
@@ -47,6 +51,10 @@ Result<Kind> kind_of(wire::Bin op) {
     case wire::Bin_SquaredDifference:
     case wire::Bin_ATAN2:
     case wire::Bin_MUL_SILU: return Kind{};
+    case wire::Bin_LOGICALXOR: return Kind{"", "exact", true};
+    case wire::Bin_BITWISE_AND:
+    case wire::Bin_BITWISE_OR:
+    case wire::Bin_BITWISE_XOR: return Kind{"", "exact", false, true};
     default: return fail("binary operation {} is not implemented", static_cast<int>(op));
   }
 }
@@ -83,6 +91,7 @@ std::int32_t compare(wire::Bin op, T x, T y) {
     case wire::Bin_EQUAL: return x == y;
     case wire::Bin_NOTEQUAL: return x != y;
     case wire::Bin_LOGICALOR: return x != 0 || y != 0;
+    case wire::Bin_LOGICALXOR: return (x != 0) != (y != 0);
     default: return 0;
   }
 }
@@ -101,6 +110,9 @@ Result<std::int32_t> apply_integer(wire::Bin op, std::int32_t x, std::int32_t y)
     case wire::Bin_MAX_TEMP:
     case wire::Bin_MAXIMUM: return std::max(x, y);
     case wire::Bin_SquaredDifference: return static_cast<std::int32_t>(static_cast<std::uint32_t>((a - b) * (a - b)));
+    case wire::Bin_BITWISE_AND: return x & y;
+    case wire::Bin_BITWISE_OR: return x | y;
+    case wire::Bin_BITWISE_XOR: return x ^ y;
     case wire::Bin_POW:
       return static_cast<std::int32_t>(
           std::clamp(std::pow(static_cast<double>(a), static_cast<double>(b)), -2147483648.0, 2147483647.0));
@@ -132,6 +144,7 @@ class BinaryOp final : public Op {
     auto count = check_dims(*dims);
     if (!count) return fail(count.error());
     const bool integer = a->type == DType::i32 && b->type == DType::i32;
+    if (kind_.integers_only && !integer) return fail("bits of floats");
     return std::vector<TensorSpec>{{kind_.comparison || integer ? DType::i32 : DType::f32, std::move(*dims)}};
   }
 
@@ -139,6 +152,14 @@ class BinaryOp final : public Op {
     const Dims& out = context.outputs[0].spec.dims;
     std::vector<Stage> stages;
     std::vector<int> from{0, 1};
+    std::array<BinaryOperand, 2> operands{binary_operand(context, 0), binary_operand(context, 1)};
+    // What a helper node makes of a constant is none: it is dumped, and has the helper's shape.
+    const auto read_from_helper = [&](int operand, const Dims& dims) {
+      const auto k = static_cast<std::size_t>(operand);
+      from[k] = -2;
+      operands[k].constant = false;
+      operands[k].view.dims = dims;
+    };
     // The backend brings a scalar to the full shape by Reshape and Tile, a vector by Reshape and Transpose.
     if (context.dumped("stage_0") && context.dumped("stage_1")) {
       const int small = context.inputs[0].spec.dims.empty() ? 0 : 1;
@@ -148,6 +169,8 @@ class BinaryOp final : public Op {
       ones.node_suffix = "_Reshape";
       ones.inputs = {small};
       ones.layout = layout;
+      if (operands[static_cast<std::size_t>(small)].constant)
+        declare_altered(ones, operands[static_cast<std::size_t>(small)]);
       stages.push_back(std::move(ones));
       stages.push_back({.name = "stage_1",
                         .node_suffix = "_Tile",
@@ -162,7 +185,7 @@ class BinaryOp final : public Op {
                           std::fill(result.value.f32().begin(), result.value.f32().end(), run.inputs[0]->f32()[0]);
                           return result;
                         }});
-      from[static_cast<std::size_t>(small)] = -2;
+      read_from_helper(small, out);
     } else if (context.dumped("stage_reshape") && context.dumped("stage_perm")) {
       const int small = context.inputs[0].spec.dims.size() < context.inputs[1].spec.dims.size() ? 0 : 1;
       Dims padded(out.size(), 1);
@@ -173,6 +196,8 @@ class BinaryOp final : public Op {
       reshape.node_suffix = "_Reshape";
       reshape.inputs = {small};
       reshape.layout = context.inputs[static_cast<std::size_t>(small)].layout;
+      if (operands[static_cast<std::size_t>(small)].constant)
+        declare_altered(reshape, operands[static_cast<std::size_t>(small)]);
       stages.push_back(std::move(reshape));
       Stage permuted = reshape_stage("Transpose", padded);
       permuted.name = "stage_perm";
@@ -180,36 +205,112 @@ class BinaryOp final : public Op {
       permuted.inputs = {-1};
       permuted.layout = context.outputs[0].layout;
       stages.push_back(std::move(permuted));
-      from[static_cast<std::size_t>(small)] = -2;
+      read_from_helper(small, padded);
     }
-    stages.push_back(main_stage(out, std::move(from)));
+    stages.push_back(main_stage(out, std::move(from), std::move(operands)));
     return stages;
   }
 
   Layout output_layout(std::span<const Operand> inputs) const override { return follow_majority(inputs); }
 
  private:
-  Stage main_stage(const Dims& out, std::vector<int> from) const {
+  Stage main_stage(const Dims& out, std::vector<int> from, std::array<BinaryOperand, 2> operands) const {
+    BinaryStage meant{.meant = find_binary_function(kind_.qnn_type),
+                      .operands = std::move(operands),
+                      .out = out,
+                      .finish = relu_ ? relu_finish() : Finish{},
+                      .file = kMnnFile};
     Stage stage{.qnn_type = kind_.qnn_type, .inputs = std::move(from), .bound = kind_.bound};
-    stage.compute = [this, out](const RunContext& run) { return compute(run, out, relu_); };
-    if (relu_) {
-      stage.hypotheses = [this, out](const Evidence&) {
-        return std::vector<Hypothesis>{
-            {.cause = "activation_dropped",
-             .parameter = "activationType",
-             .used = "none",
-             .meant = "ReLU",
-             .file = kMnnFile,
-             .compute = [this, out](const RunContext& run) { return compute(run, out, false); }}};
-      };
+    stage.compute = [this, out](const RunContext& run) { return compute(run, out, op_, relu_); };
+    if (kind_.comparison) {
+      stage.hypotheses = [this, out](const Evidence&) { return other_comparisons(out); };
+    } else if (meant.meant != nullptr) {
+      stage.hypotheses = [this, meant](const Evidence& evidence) { return arithmetic_mistakes(evidence, meant); };
     }
     return stage;
   }
 
-  Result<StageResult> compute(const RunContext& run, const Dims& out, bool relu) const {
+  /// A helper node shows the constant itself: it may be another one.
+  void declare_altered(Stage& helper, const BinaryOperand& constant) const {
+    const bool added = op_ == wire::Bin_ADD || op_ == wire::Bin_SUB;
+    helper.hypotheses = [unrounded = constant.unrounded, parameter = constant.name, added](const Evidence& evidence) {
+      std::vector<ConstantEstimate> seen;
+      for (float v : evidence.device.f32()) seen.push_back({v, kHalfUnitRoundoff * std::fabs(v)});
+      std::vector<Hypothesis> list;
+      for (AlteredConstant& other : altered_constants(evidence.reference.f32(), unrounded, seen,
+                                                      added ? kAddedConstant : kFactorConstant, evidence.context)) {
+        Tensor values = Tensor::f32(evidence.reference.dims());
+        std::copy(other.values.begin(), other.values.end(), values.f32().begin());
+        list.push_back(
+            {.cause = other.cause,
+             .parameter = parameter,
+             .used = other.used,
+             .meant = "the model's values",
+             .file = kMnnFile,
+             .free_parameters = other.free_parameters,
+             .compute = [load = given_operand(std::move(values)).load](const RunContext& run) -> Result<StageResult> {
+               auto value = load(run);
+               if (!value) return fail(value.error());
+               return StageResult{.value = (*value)->clone()};
+             }});
+      }
+      return list;
+    };
+  }
+
+  std::vector<Hypothesis> arithmetic_mistakes(const Evidence& evidence, const BinaryStage& meant) const {
+    std::vector<Hypothesis> list;
+    const auto activation = [&](std::string cause, std::string used, Finish finish) {
+      BinaryStage wrong = meant;
+      wrong.finish = std::move(finish);
+      list.push_back({.cause = std::move(cause),
+                      .parameter = "activationType",
+                      .used = std::move(used),
+                      .meant = relu_ ? "ReLU" : "none",
+                      .file = kMnnFile,
+                      .compute = binary_compute(wrong),
+                      .exact = binary_exact(wrong)});
+    };
+    if (relu_) {
+      activation("activation_dropped", "none", {});
+    } else {
+      activation("activation_wrong", "ReLU", relu_finish());
+    }
+    activation("activation_wrong", "ReLU6",
+               {.apply = [](float v, std::int64_t) { return std::min(std::max(v, 0.0F), 6.0F); }, .invert = {}});
+    for (Hypothesis& h : binary_mistakes(evidence, meant)) list.push_back(std::move(h));
+    if (!relu_) return list;
+    // MNN's backend never encodes the fused ReLU, so another mistake comes with that one.
+    BinaryStage plain = meant;
+    plain.finish = {};
+    for (Hypothesis& h : binary_mistakes(evidence, plain)) {
+      h.used += ", and no ReLU";
+      list.push_back(std::move(h));
+    }
+    return list;
+  }
+
+  std::vector<Hypothesis> other_comparisons(const Dims& out) const {
+    constexpr std::array kComparisons{wire::Bin_GREATER,    wire::Bin_GREATER_EQUAL, wire::Bin_LESS,
+                                      wire::Bin_LESS_EQUAL, wire::Bin_EQUAL,         wire::Bin_NOTEQUAL};
+    std::vector<Hypothesis> list;
+    for (wire::Bin other : kComparisons) {
+      if (other == op_) continue;
+      list.push_back(
+          {.cause = "binary_op_wrong",
+           .parameter = "node type",
+           .used = kind_of(other)->qnn_type,
+           .meant = kind_.qnn_type,
+           .file = kMnnFile,
+           .compute = [this, out, other](const RunContext& run) { return compute(run, out, other, false); }});
+    }
+    return list;
+  }
+
+  Result<StageResult> compute(const RunContext& run, const Dims& out, wire::Bin op, bool relu) const {
     const Tensor& a = *run.inputs[0];
     const Tensor& b = *run.inputs[1];
-    if (a.type() == DType::i32 && b.type() == DType::i32) return compute_integer(a, b, out);
+    if (a.type() == DType::i32 && b.type() == DType::i32) return compute_integer(a, b, out, op);
     const Tensor a_float = as_float(a);
     const Tensor b_float = as_float(b);
     const Tensor& x = a.type() == DType::f32 ? a : a_float;
@@ -217,7 +318,7 @@ class BinaryOp final : public Op {
     if (kind_.comparison) {
       StageResult result{.value = Tensor::i32(out)};
       broadcast_apply<float, float, std::int32_t>(x.f32(), x.dims(), y.f32(), y.dims(), result.value.i32(), out,
-                                                  [op = op_](float p, float q) { return compare(op, p, q); });
+                                                  [op](float p, float q) { return compare(op, p, q); });
       return result;
     }
     StageResult result{.value = Tensor::f32(out)};
@@ -230,22 +331,22 @@ class BinaryOp final : public Op {
       }
     };
     // The three common ones get loops of their own that vectorize.
-    switch (op_) {
+    switch (op) {
       case wire::Bin_ADD: with([](float p, float q) { return p + q; }); break;
       case wire::Bin_SUB: with([](float p, float q) { return p - q; }); break;
       case wire::Bin_MUL: with([](float p, float q) { return p * q; }); break;
-      default: with([op = op_](float p, float q) { return apply_float(op, p, q); });
+      default: with([op](float p, float q) { return apply_float(op, p, q); });
     }
     return result;
   }
 
-  Result<StageResult> compute_integer(const Tensor& a, const Tensor& b, const Dims& out) const {
+  Result<StageResult> compute_integer(const Tensor& a, const Tensor& b, const Dims& out, wire::Bin op) const {
     StageResult result{.value = Tensor::i32(out)};
     std::optional<Error> error;
     broadcast_apply<std::int32_t, std::int32_t, std::int32_t>(a.i32(), a.dims(), b.i32(), b.dims(), result.value.i32(),
                                                               out, [&](std::int32_t p, std::int32_t q) -> std::int32_t {
-                                                                if (kind_.comparison) return compare(op_, p, q);
-                                                                auto value = apply_integer(op_, p, q);
+                                                                if (kind_.comparison) return compare(op, p, q);
+                                                                auto value = apply_integer(op, p, q);
                                                                 if (!value) {
                                                                   error = value.error();
                                                                   return 0;

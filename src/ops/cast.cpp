@@ -1,11 +1,14 @@
-// Cast between float and int32; MNN keeps BOOL and INT64 as int32 and DOUBLE as float.
+// Cast between float and int32; MNN keeps BOOL and INT64 as int32 and DOUBLE as float. Bytes wrap, and are kept as
+// int32 here.
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "graph/mnn_wire.h"
 #include "ops/registry.h"
 #include "ops/support/host_values.h"
 #include "ops/support/layouts.h"
+#include "ops/support/operand_source.h"
 
 namespace qnndbg {
 namespace {
@@ -15,43 +18,159 @@ std::int32_t truncate(float value) {
   return static_cast<std::int32_t>(std::clamp(static_cast<double>(std::trunc(value)), -2147483648.0, 2147483647.0));
 }
 
+constexpr const char* kMnnFile = "source/backend/qnn/execution/QNNCast.cpp";
+
+float clipped(float value, float low, float high) { return std::min(std::max(std::trunc(value), low), high); }
+
+/// What the integer keeps in its low bits, as a narrower type holds them.
+template <class Narrow>
+float wrapped(float value) {
+  return static_cast<float>(static_cast<Narrow>(truncate(value)));
+}
+
+struct Conversion {
+  const char* used;
+  float (*f)(float);
+};
+
+constexpr auto kConversions = std::to_array<Conversion>({
+    {"the value as it is", [](float v) { return v; }},
+    {"to nearest", [](float v) { return std::nearbyint(v); }},
+    {"to nearest, halves away from zero", [](float v) { return std::round(v); }},
+    {"down", [](float v) { return std::floor(v); }},
+    {"up", [](float v) { return std::ceil(v); }},
+    {"toward zero", [](float v) { return std::trunc(v); }},
+    {"as a truth value", [](float v) { return v != 0 ? 1.0F : 0.0F; }},
+    {"true where positive", [](float v) { return v > 0 ? 1.0F : 0.0F; }},
+    {"negative values as 0", [](float v) { return std::max(0.0F, std::trunc(v)); }},
+    {"saturated to int8", [](float v) { return clipped(v, -128, 127); }},
+    {"saturated to uint8", [](float v) { return clipped(v, 0, 255); }},
+    {"saturated to int16", [](float v) { return clipped(v, -32768, 32767); }},
+    {"saturated to uint16", [](float v) { return clipped(v, 0, 65535); }},
+    {"wrapped to int8", wrapped<std::int8_t>},
+    {"wrapped to uint8", wrapped<std::uint8_t>},
+    {"wrapped to int16", wrapped<std::int16_t>},
+});
+
+const Tensor& float_input(const RunContext& run, Tensor& storage) {
+  const Tensor& x = *run.inputs[0];
+  if (x.type() == DType::f32) return x;
+  storage = Tensor::f32(x.dims());
+  std::copy(x.i32().begin(), x.i32().end(), storage.f32().begin());
+  return storage;
+}
+
+Hypothesis cast_mistake(std::string used, std::string meant) {
+  return {.cause = "cast_wrong",
+          .parameter = "conversion",
+          .used = std::move(used),
+          .meant = std::move(meant),
+          .file = kMnnFile,
+          .compute = {}};
+}
+
+/// Integers came from floats somewhere before: those floats, when the library takes both casts out.
+void add_unconverted(std::vector<Hypothesis>& list, const Evidence& evidence, const std::string& meant) {
+  const Tensor& x = *evidence.context.inputs[0];
+  for (Peer& peer : nearest_peers(evidence, x.dims())) {
+    auto value = peer.load();
+    if (!value || value->size() != x.size() || value->type() != DType::f32) continue;
+    if (!std::equal(x.i32().begin(), x.i32().end(), value->f32().begin(), [](std::int32_t integer, float v) {
+          return integer == truncate(v) || integer == (v != 0 ? 1 : 0);
+        })) {
+      continue;
+    }
+    Hypothesis h = cast_mistake(fmt::format("{}, its fraction kept", peer.name), meant);
+    h.compute = [load = std::move(peer.load)](const RunContext&) -> Result<StageResult> {
+      auto unconverted = load();
+      if (!unconverted) return fail(unconverted.error());
+      return StageResult{.value = std::move(*unconverted)};
+    };
+    list.push_back(std::move(h));
+  }
+}
+
+std::vector<Hypothesis> mistakes(const Evidence& evidence, DType target, bool to_bool) {
+  const std::string meant = to_bool ? "0 or 1" : target == DType::i32 ? "integer, toward zero" : "float";
+  std::vector<Hypothesis> list;
+  for (const Conversion& other : kConversions) {
+    Hypothesis h = cast_mistake(other.used, meant);
+    h.compute = [f = other.f](const RunContext& run) -> Result<StageResult> {
+      Tensor storage;
+      const Tensor& x = float_input(run, storage);
+      StageResult result{.value = Tensor::f32(x.dims())};
+      std::transform(x.f32().begin(), x.f32().end(), result.value.f32().begin(), f);
+      return result;
+    };
+    h.exact = [f = other.f](const RunContext& run) -> Result<ElementValue> {
+      const Tensor* x = run.inputs[0];
+      return [x, f](std::int64_t i) -> double {
+        const auto at = static_cast<std::size_t>(i);
+        return f(x->type() == DType::f32 ? x->f32()[at] : static_cast<float>(x->i32()[at]));
+      };
+    };
+    list.push_back(std::move(h));
+  }
+  if (evidence.context.inputs[0]->type() == DType::i32 && !any_fits_sample(list, evidence))
+    add_unconverted(list, evidence, meant);
+  return list;
+}
+
+enum class Target : std::uint8_t { floats, integers, truth, bytes, signed_bytes };
+
+std::int32_t narrowed(Target target, std::int32_t value) {
+  switch (target) {
+    case Target::truth: return value != 0 ? 1 : 0;
+    case Target::bytes: return static_cast<std::uint8_t>(value);
+    case Target::signed_bytes: return static_cast<std::int8_t>(value);
+    default: return value;
+  }
+}
+
+std::int32_t narrowed(Target target, float value) {
+  return target == Target::truth ? (value != 0 ? 1 : 0) : narrowed(target, truncate(value));
+}
+
 class Cast final : public Op {
  public:
-  Cast(DType target, bool to_bool) : target_(target), to_bool_(to_bool) {}
+  explicit Cast(Target target) : target_(target) {}
 
   Result<std::vector<TensorSpec>> infer(std::span<const Operand> inputs) const override {
     auto x = require_operand(inputs, 0);
     if (!x) return fail(x.error());
-    return std::vector<TensorSpec>{{target_, std::move(x->dims)}};
+    return std::vector<TensorSpec>{{target_ == Target::floats ? DType::f32 : DType::i32, std::move(x->dims)}};
   }
 
   Result<std::vector<Stage>> lower(const LowerContext&) const override {
-    return std::vector<Stage>{
-        {.qnn_type = "Cast",
-         .inputs = {0},
-         .bound = "exact",
-         .compute = [target = target_, to_bool = to_bool_](const RunContext& run) -> Result<StageResult> {
-           const Tensor& x = *run.inputs[0];
-           if (x.type() == target && !to_bool) return StageResult{.value = x.clone()};
-           StageResult result{.value = Tensor(target, x.dims())};
-           if (x.type() == DType::i32 && target == DType::f32) {
-             std::copy(x.i32().begin(), x.i32().end(), result.value.f32().begin());
-           } else if (x.type() == DType::i32) {
-             std::transform(x.i32().begin(), x.i32().end(), result.value.i32().begin(),
-                            [](std::int32_t v) { return v != 0 ? 1 : 0; });
-           } else {
-             std::transform(x.f32().begin(), x.f32().end(), result.value.i32().begin(),
-                            [to_bool](float v) { return to_bool ? (v != 0 ? 1 : 0) : truncate(v); });
-           }
-           return result;
-         }}};
+    return std::vector<Stage>{{.qnn_type = "Cast",
+                               .inputs = {0},
+                               .bound = "exact",
+                               .compute = [target = target_](const RunContext& run) -> Result<StageResult> {
+                                 const Tensor& x = *run.inputs[0];
+                                 const bool to_floats = target == Target::floats;
+                                 if (x.type() == DType::f32 && to_floats) return StageResult{.value = x.clone()};
+                                 StageResult result{.value = Tensor(to_floats ? DType::f32 : DType::i32, x.dims())};
+                                 const auto narrow = [target](auto v) { return narrowed(target, v); };
+                                 if (to_floats) {
+                                   std::copy(x.i32().begin(), x.i32().end(), result.value.f32().begin());
+                                 } else if (x.type() == DType::i32) {
+                                   std::transform(x.i32().begin(), x.i32().end(), result.value.i32().begin(), narrow);
+                                 } else {
+                                   std::transform(x.f32().begin(), x.f32().end(), result.value.i32().begin(), narrow);
+                                 }
+                                 return result;
+                               },
+                               .hypotheses =
+                                   [target = target_](const Evidence& evidence) {
+                                     return mistakes(evidence, target == Target::floats ? DType::f32 : DType::i32,
+                                                     target == Target::truth);
+                                   }}};
   }
 
   Layout output_layout(std::span<const Operand> inputs) const override { return follow_first(inputs); }
 
  private:
-  DType target_;
-  bool to_bool_;
+  Target target_;
 };
 
 Result<std::unique_ptr<Op>> make(const Model& model, const OpNode& node) {
@@ -59,10 +178,12 @@ Result<std::unique_ptr<Op>> make(const Model& model, const OpNode& node) {
   if (main == nullptr) return fail("its CastParam parameters are missing");
   switch (main->dstT()) {
     case wire::DType_DT_FLOAT:
-    case wire::DType_DT_DOUBLE: return std::make_unique<Cast>(DType::f32, false);
+    case wire::DType_DT_DOUBLE: return std::make_unique<Cast>(Target::floats);
     case wire::DType_DT_INT32:
-    case wire::DType_DT_INT64: return std::make_unique<Cast>(DType::i32, false);
-    case wire::DType_DT_BOOL: return std::make_unique<Cast>(DType::i32, true);
+    case wire::DType_DT_INT64: return std::make_unique<Cast>(Target::integers);
+    case wire::DType_DT_BOOL: return std::make_unique<Cast>(Target::truth);
+    case wire::DType_DT_UINT8: return std::make_unique<Cast>(Target::bytes);
+    case wire::DType_DT_INT8: return std::make_unique<Cast>(Target::signed_bytes);
     default: return fail("a cast to MNN type {} is not implemented", static_cast<int>(main->dstT()));
   }
 }

@@ -3,9 +3,12 @@
 #include "ops/registry.h"
 #include "ops/support/data_movement.h"
 #include "ops/support/host_values.h"
+#include "ops/support/movement_mistakes.h"
 
 namespace qnndbg {
 namespace {
+
+constexpr const char* kMnnFile = "source/backend/qnn/execution/QNNPermute.cpp";
 
 class ConvertTensor final : public Op {
  public:
@@ -18,7 +21,9 @@ class ConvertTensor final : public Op {
   }
 
   Result<std::vector<Stage>> lower(const LowerContext& context) const override {
-    return std::vector<Stage>{reshape_stage("Transpose", context.outputs[0].spec.dims)};
+    Stage stage = reshape_stage("Transpose", context.outputs[0].spec.dims);
+    stage.hypotheses = layout_exchange_mistakes(place_of(context.inputs[0]), place_of(context.outputs[0]), kMnnFile);
+    return std::vector<Stage>{std::move(stage)};
   }
 
   Layout output_layout(std::span<const Operand>) const override {

@@ -1,13 +1,92 @@
 // Eltwise: PROD, SUM, MAXIMUM or SUB of operands with one shape.
 #include <algorithm>
+#include <type_traits>
 
 #include "graph/mnn_wire.h"
 #include "ops/registry.h"
+#include "ops/support/binary_mistakes.h"
+#include "ops/support/data_movement.h"
 #include "ops/support/host_values.h"
 #include "ops/support/layouts.h"
 
 namespace qnndbg {
 namespace {
+
+constexpr const char* kMnnFile = "source/backend/qnn/execution/QNNBinary.cpp";
+
+const char* node_type(wire::EltKind kind) {
+  switch (kind) {
+    case wire::EltKind_PROD: return "ElementWiseMultiply";
+    case wire::EltKind_SUM: return "ElementWiseAdd";
+    case wire::EltKind_SUB: return "ElementWiseSubtract";
+    case wire::EltKind_MAXIMUM: return "ElementWiseMaximum";
+  }
+  return "";
+}
+
+const char* bound_of(wire::EltKind kind) { return kind == wire::EltKind_MAXIMUM ? "exact" : node_type(kind); }
+
+/// y := y op x. Integers wrap.
+template <class T>
+void fold(wire::EltKind kind, std::span<const T> x, std::span<T> y) {
+  using Wide = std::conditional_t<std::is_integral_v<T>, std::uint32_t, T>;
+  const auto apply = [&](auto f) {
+    for (std::size_t i = 0; i < y.size(); ++i)
+      y[i] = static_cast<T>(f(static_cast<Wide>(y[i]), static_cast<Wide>(x[i])));
+  };
+  switch (kind) {
+    case wire::EltKind_PROD: apply([](Wide a, Wide b) { return a * b; }); break;
+    case wire::EltKind_SUM: apply([](Wide a, Wide b) { return a + b; }); break;
+    case wire::EltKind_SUB: apply([](Wide a, Wide b) { return a - b; }); break;
+    case wire::EltKind_MAXIMUM:
+      for (std::size_t i = 0; i < y.size(); ++i) y[i] = std::max(y[i], x[i]);
+      break;
+  }
+}
+
+Result<StageResult> combine(wire::EltKind kind, std::span<const Tensor* const> operands) {
+  StageResult result{.value = operands[0]->clone()};
+  for (const Tensor* operand : operands.subspan(1)) {
+    with_elements(*operand, result.value, [kind]<class T>(std::span<const T> x, std::span<T> y) { fold(kind, x, y); });
+  }
+  return result;
+}
+
+/// Three operands and more go to a node that takes two: some are left out, or taken twice, or combined otherwise.
+std::vector<Hypothesis> mistakes_of_many(wire::EltKind meant, std::size_t count) {
+  std::vector<Hypothesis> list;
+  const auto choose = [&](std::string used, std::vector<std::size_t> from) {
+    list.push_back({.cause = "second_input_wrong",
+                    .parameter = "operands",
+                    .used = std::move(used),
+                    .meant = fmt::format("all {}, each once", count),
+                    .file = kMnnFile,
+                    .compute = [meant, from = std::move(from)](const RunContext& run) {
+                      std::vector<const Tensor*> operands;
+                      for (std::size_t k : from) operands.push_back(run.inputs[k]);
+                      return combine(meant, operands);
+                    }});
+  };
+  choose("the first two", {0, 1});
+  for (std::size_t left_out = 0; left_out < count; ++left_out) {
+    std::vector<std::size_t> rest;
+    for (std::size_t k = 0; k < count; ++k) {
+      if (k != left_out) rest.push_back(k);
+    }
+    if (rest != std::vector<std::size_t>{0, 1}) choose(fmt::format("all but number {}", left_out), std::move(rest));
+  }
+  for (wire::EltKind other : wire::EnumValuesEltKind()) {
+    if (other == meant) continue;
+    list.push_back({.cause = "binary_op_wrong",
+                    .parameter = "node type",
+                    .used = node_type(other),
+                    .meant = node_type(meant),
+                    .file = kMnnFile,
+                    .bound = bound_of(other),
+                    .compute = [other](const RunContext& run) { return combine(other, run.inputs); }});
+  }
+  return list;
+}
 
 class Eltwise final : public Op {
  public:
@@ -19,6 +98,7 @@ class Eltwise final : public Op {
     for (int k = 1; k < static_cast<int>(inputs.size()); ++k) {
       auto other = require_operand(inputs, k);
       if (!other) return fail(other.error());
+      if (other->type != first->type) return fail("operands of floats and of integers");
       if (other->dims != first->dims)
         return fail("operands {} and {} differ in shape", to_string(first->dims), to_string(other->dims));
     }
@@ -28,34 +108,21 @@ class Eltwise final : public Op {
   Result<std::vector<Stage>> lower(const LowerContext& context) const override {
     std::vector<int> from;
     for (std::size_t k = 0; k < context.inputs.size(); ++k) from.push_back(static_cast<int>(k));
-    const char* type = kind_ == wire::EltKind_PROD  ? "ElementWiseMultiply"
-                       : kind_ == wire::EltKind_SUB ? "ElementWiseSubtract"
-                       : kind_ == wire::EltKind_SUM ? "ElementWiseAdd"
-                                                    : "ElementWiseMaximum";
-    const char* bound = kind_ == wire::EltKind_MAXIMUM ? "exact" : type;
-    return std::vector<Stage>{{.qnn_type = type,
-                               .inputs = std::move(from),
-                               .bound = bound,
-                               .compute = [kind = kind_](const RunContext& run) -> Result<StageResult> {
-                                 if (run.inputs[0]->type() != DType::f32)
-                                   return fail("integer data is not implemented for Eltwise");
-                                 StageResult result{.value = run.inputs[0]->clone()};
-                                 const std::span<float> y = result.value.f32();
-                                 for (const Tensor* operand : run.inputs.subspan(1)) {
-                                   if (operand->type() != DType::f32)
-                                     return fail("integer data is not implemented for Eltwise");
-                                   const std::span<const float> x = operand->f32();
-                                   for (std::size_t i = 0; i < y.size(); ++i) {
-                                     switch (kind) {
-                                       case wire::EltKind_PROD: y[i] *= x[i]; break;
-                                       case wire::EltKind_SUM: y[i] += x[i]; break;
-                                       case wire::EltKind_SUB: y[i] -= x[i]; break;
-                                       case wire::EltKind_MAXIMUM: y[i] = std::max(y[i], x[i]); break;
-                                     }
-                                   }
-                                 }
-                                 return result;
-                               }}};
+    Stage stage{.qnn_type = node_type(kind_), .inputs = std::move(from), .bound = bound_of(kind_)};
+    stage.compute = [kind = kind_](const RunContext& run) { return combine(kind, run.inputs); };
+    if (context.inputs.size() == 2) {
+      BinaryStage meant{.meant = find_binary_function(node_type(kind_)),
+                        .operands = {binary_operand(context, 0), binary_operand(context, 1)},
+                        .out = context.outputs[0].spec.dims,
+                        .finish = {},
+                        .file = kMnnFile};
+      stage.hypotheses = [meant](const Evidence& evidence) { return binary_mistakes(evidence, meant); };
+    } else if (context.inputs.size() > 2) {
+      stage.hypotheses = [kind = kind_, count = context.inputs.size()](const Evidence&) {
+        return mistakes_of_many(kind, count);
+      };
+    }
+    return std::vector<Stage>{std::move(stage)};
   }
 
   Layout output_layout(std::span<const Operand> inputs) const override { return follow_majority(inputs); }

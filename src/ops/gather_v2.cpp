@@ -1,15 +1,16 @@
-// GatherV2: out = x[:axis] + indices.shape + x[axis+1:]; the axis is a parameter or the third operand.
+// GatherV2 and Gather: out = x[:axis] + indices.shape + x[axis+1:]; the axis is a parameter or the third operand.
 #include "graph/mnn_wire.h"
 #include "ops/registry.h"
 #include "ops/support/axis_swap.h"
 #include "ops/support/host_values.h"
+#include "ops/support/movement_mistakes.h"
 
 namespace qnndbg {
 namespace {
 
 class GatherV2 final : public Op {
  public:
-  explicit GatherV2(std::optional<int> axis) : axis_(axis) {}
+  explicit GatherV2(std::optional<std::int64_t> axis) : axis_(axis) {}
 
   bool is_parameter(int input) const override { return input == 2; }
 
@@ -19,7 +20,7 @@ class GatherV2 final : public Op {
     auto indices = require_operand(inputs, 1);
     if (!indices) return fail(indices.error());
     if (indices->type != DType::i32) return fail("indices that are not integers");
-    auto axis = axis_for(inputs);
+    auto axis = axis_of(axis_, inputs, 2);
     if (!axis) return fail(axis.error());
     Dims out(x->dims.begin(), x->dims.begin() + *axis);
     out.insert(out.end(), indices->dims.begin(), indices->dims.end());
@@ -30,7 +31,7 @@ class GatherV2 final : public Op {
   }
 
   Result<std::vector<Stage>> lower(const LowerContext& context) const override {
-    auto axis = axis_for(context.inputs);
+    auto axis = axis_of(axis_, context.inputs, 2);
     if (!axis) return fail(axis.error());
     return std::vector<Stage>{
         {.node_suffix = "_Gather",
@@ -59,31 +60,29 @@ class GatherV2 final : public Op {
              }
            }
            return result;
-         }}};
+         },
+         .hypotheses = [axis_ = *axis, from = place_of(context.inputs[0]), to = place_of(context.outputs[0])](
+                           const Evidence& evidence) { return gather_mistakes(evidence, from, to, axis_); }}};
   }
 
  private:
-  Result<int> axis_for(std::span<const Operand> inputs) const {
-    std::int64_t axis = axis_.value_or(0);
-    if (!axis_ && has_operand(inputs, 2)) {
-      auto given = host_integers(inputs, 2, "axis");
-      if (!given) return fail(given.error());
-      if (given->size() != 1) return fail("{} axes", given->size());
-      axis = given->front();
-    }
-    return normalize_axis(axis, static_cast<int>(inputs[0].spec.dims.size()));
-  }
-
-  std::optional<int> axis_;
+  std::optional<std::int64_t> axis_;
 };
 
 Result<std::unique_ptr<Op>> make(const Model& model, const OpNode& node) {
-  std::optional<int> axis;
+  std::optional<std::int64_t> axis;
   if (const wire::Axis* main = model.wire_op(node.index).main_as_Axis()) axis = main->axis();
   return std::make_unique<GatherV2>(axis);
 }
 
-const RegisterOp kRegister{"GatherV2", make};
+/// The older operator: its axis is a parameter of its own table.
+Result<std::unique_ptr<Op>> make_old(const Model& model, const OpNode& node) {
+  const wire::Gather* main = model.wire_op(node.index).main_as_Gather();
+  return std::make_unique<GatherV2>(main == nullptr ? 0 : main->axis());
+}
+
+const RegisterOp kGatherV2{"GatherV2", make};
+const RegisterOp kGather{"Gather", make_old};
 
 }  // namespace
 }  // namespace qnndbg

@@ -1,26 +1,13 @@
 // Interp: 2-D resize; nearest, bilinear and cubic, with every coordinate mode of MNN's CPU backend.
-//
-// Source coordinate of output index i: src = i * scale + offset, in float32 (ties flip otherwise).
-#include <algorithm>
-#include <array>
-#include <cmath>
-
 #include "graph/mnn_wire.h"
 #include "ops/registry.h"
-#include "ops/support/elementwise.h"
 #include "ops/support/host_values.h"
+#include "ops/support/resize_mistakes.h"
 
 namespace qnndbg {
 namespace {
 
 enum class Method : std::uint8_t { nearest = 1, bilinear = 2, cubic = 3, nearest_round = 4 };
-
-struct Axis {
-  std::int64_t in = 0;
-  std::int64_t out = 0;
-  float scale = 1;
-  float offset = 0;
-};
 
 struct Parameters {
   Method method = Method::nearest;
@@ -32,8 +19,8 @@ struct Parameters {
 };
 
 /// `ratio`: in/out, or 1/scale when the model gives a scale (`from_scale`).
-Result<Axis> plan_axis(const Parameters& p, std::int64_t in, std::int64_t out, float ratio, bool from_scale) {
-  Axis axis{.in = in, .out = out};
+Result<ResizeAxis> plan_axis(const Parameters& p, std::int64_t in, std::int64_t out, float ratio, bool from_scale) {
+  ResizeAxis axis{.in = in, .out = out};
   const float aligned = out == 1 ? 0.0F : static_cast<float>(in - 1) / static_cast<float>(out - 1);
   const float half = 0.5F * ratio - 0.5F;
   switch (p.mode) {
@@ -58,89 +45,36 @@ Result<Axis> plan_axis(const Parameters& p, std::int64_t in, std::int64_t out, f
   }
 }
 
-/// Up to four weighted source positions of one output position.
-struct Taps {
-  std::array<std::int64_t, 4> index{};
-  std::array<float, 4> weight{};
-  int count = 1;
-};
-
-Taps taps_of(const Axis& axis, Method method, std::int64_t position) {
-  const auto clamp = [&](std::int64_t i) { return std::clamp<std::int64_t>(i, 0, axis.in - 1); };
-  const float src = static_cast<float>(position) * axis.scale + axis.offset;
-  Taps taps;
+ResizeSampling sampling_of(Method method) {
   switch (method) {
-    case Method::nearest:
-      taps.index[0] = clamp(static_cast<std::int64_t>(std::floor(src)));
-      taps.weight[0] = 1;
-      return taps;
-    case Method::nearest_round:
-      taps.index[0] = clamp(static_cast<std::int64_t>(std::floor(src + 0.499F)));
-      taps.weight[0] = 1;
-      return taps;
-    case Method::bilinear: {
-      const float floor = std::floor(src);
-      const auto i = static_cast<std::int64_t>(floor);
-      const float f = src - floor;
-      taps.count = 2;
-      taps.index = {clamp(i), clamp(i + 1)};
-      taps.weight = {1 - f, f};
-      return taps;
-    }
-    case Method::cubic: {
-      // Keys' kernel with a = -0.75; MNN truncates the index but takes the fraction from the floor.
-      constexpr float a = -0.75F;
-      const auto i = static_cast<std::int64_t>(src);
-      const float f = src - std::floor(src);
-      const auto near = [](float t) { return (a + 2) * t * t * t - (a + 3) * t * t + 1; };
-      const auto far = [](float t) { return a * t * t * t - 5 * a * t * t + 8 * a * t - 4 * a; };
-      taps.count = 4;
-      taps.index = {clamp(i - 1), clamp(i), clamp(i + 1), clamp(i + 2)};
-      taps.weight = {far(1 + f), near(f), near(1 - f), far(2 - f)};
-      return taps;
-    }
+    case Method::nearest: return ResizeSampling::floor;
+    case Method::bilinear: return ResizeSampling::linear;
+    case Method::cubic: return ResizeSampling::cubic_truncated;
+    case Method::nearest_round: break;
   }
-  return taps;
+  return ResizeSampling::round_half_down;
 }
 
-std::vector<Taps> all_taps(const Axis& axis, Method method) {
-  std::vector<Taps> taps;
-  for (std::int64_t i = 0; i < axis.out; ++i) taps.push_back(taps_of(axis, method, i));
-  return taps;
+/// What the model means.
+ResizeCoordinates coordinates_of(const Parameters& p) {
+  switch (p.mode) {
+    case wire::Ctm_NotSet:
+      if (p.align_corners) return ResizeCoordinates::align_corners;
+      return p.half_pixel && p.method != Method::nearest ? ResizeCoordinates::half_pixel
+                                                         : ResizeCoordinates::asymmetric;
+    case wire::Ctm_AlignCorners: return ResizeCoordinates::align_corners;
+    case wire::Ctm_HalfPixels:
+    case wire::Ctm_PytorchHalfPixels: return ResizeCoordinates::half_pixel;
+    case wire::Ctm_TensorflowHalfPixels: return ResizeCoordinates::half_pixel_unshifted;
+    default: return ResizeCoordinates::asymmetric;
+  }
 }
 
-/// Interpolates; with `absolute` |weight| * |x|, the magnitude of the error bound.
-Tensor resize(const Tensor& x, const std::vector<Taps>& rows, const std::vector<Taps>& columns, const Dims& out,
-              bool absolute) {
-  Tensor y = Tensor::f32(out);
-  const std::int64_t width = x.dims()[3];
-  const std::int64_t in_plane = x.dims()[2] * width;
-  float* to = y.f32().data();
-  std::vector<float> line(static_cast<std::size_t>(width));
-  for (std::int64_t p = 0; p < out[0] * out[1]; ++p) {
-    const float* plane = x.f32().data() + p * in_plane;
-    for (const Taps& row : rows) {
-      for (std::int64_t w = 0; w < width; ++w) {
-        float sum = 0;
-        for (int k = 0; k < row.count; ++k) {
-          const float v = plane[row.index[static_cast<std::size_t>(k)] * width + w];
-          const float weight = row.weight[static_cast<std::size_t>(k)];
-          sum += absolute ? std::fabs(weight * v) : weight * v;
-        }
-        line[static_cast<std::size_t>(w)] = sum;
-      }
-      for (const Taps& column : columns) {
-        float sum = 0;
-        for (int k = 0; k < column.count; ++k) {
-          const float weight = column.weight[static_cast<std::size_t>(k)];
-          sum += (absolute ? std::fabs(weight) : weight) *
-                 line[static_cast<std::size_t>(column.index[static_cast<std::size_t>(k)])];
-        }
-        *to++ = sum;
-      }
-    }
-  }
-  return y;
+/// What MNN's QNN backend makes of it: the flags align_corners and half_pixel_centers.
+ResizeCoordinates asked_of(const Parameters& p) {
+  if (p.mode == wire::Ctm_NotSet && !p.align_corners && p.half_pixel) return ResizeCoordinates::half_pixel;
+  const ResizeCoordinates meant = coordinates_of(p);
+  return meant == ResizeCoordinates::half_pixel_unshifted ? ResizeCoordinates::half_pixel : meant;
 }
 
 class Interp final : public Op {
@@ -150,44 +84,43 @@ class Interp final : public Op {
   bool is_parameter(int input) const override { return input == 1; }
 
   Result<std::vector<TensorSpec>> infer(std::span<const Operand> inputs) const override {
-    auto axes = plan(inputs);
-    if (!axes) return fail(axes.error());
-    Dims out{inputs[0].spec.dims[0], inputs[0].spec.dims[1], axes->first.out, axes->second.out};
+    auto planned = plan(inputs);
+    if (!planned) return fail(planned.error());
+    Dims out{inputs[0].spec.dims[0], inputs[0].spec.dims[1], planned->h.out, planned->w.out};
     auto count = check_dims(out);
     if (!count) return fail(count.error());
     return std::vector<TensorSpec>{{DType::f32, std::move(out)}};
   }
 
   Result<std::vector<Stage>> lower(const LowerContext& context) const override {
-    auto axes = plan(context.inputs);
-    if (!axes) return fail(axes.error());
+    auto planned = plan(context.inputs);
+    if (!planned) return fail(planned.error());
     const bool nearest = p_.method == Method::nearest || p_.method == Method::nearest_round;
     const bool cubic = p_.method == Method::cubic;
-    return std::vector<Stage>{{.qnn_type = nearest ? "ResizeNearestNeighbor"
-                                           : cubic ? "Resize"
-                                                   : "ResizeBilinear",
-                               .inputs = {0},
-                               .bound = nearest ? "exact"
-                                        : cubic ? "ResizeCubic"
-                                                : "ResizeBilinear",
-                               .compute = [method = p_.method, h = axes->first,
-                                           w = axes->second](const RunContext& run) -> Result<StageResult> {
-                                 const Tensor& x = *run.inputs[0];
-                                 if (x.type() != DType::f32) return fail("resizing integers is not implemented");
-                                 const Dims out{x.dims()[0], x.dims()[1], h.out, w.out};
-                                 const std::vector<Taps> rows = all_taps(h, method);
-                                 const std::vector<Taps> columns = all_taps(w, method);
-                                 StageResult result{.value = resize(x, rows, columns, out, false)};
-                                 if (run.want_magnitude) result.magnitude = resize(x, rows, columns, out, true);
-                                 return result;
-                               }}};
+    return std::vector<Stage>{
+        {.qnn_type = nearest ? "ResizeNearestNeighbor"
+                     : cubic ? "Resize"
+                             : "ResizeBilinear",
+         .inputs = {0},
+         .bound = nearest ? "exact"
+                  : cubic ? "ResizeCubic"
+                          : "ResizeBilinear",
+         .compute = [node = *planned](const RunContext& run) -> Result<StageResult> {
+           const Tensor& x = *run.inputs[0];
+           if (x.type() != DType::f32) return fail("resizing integers is not implemented");
+           const std::vector<Taps> rows = all_taps(node.h, node.sampling);
+           const std::vector<Taps> columns = all_taps(node.w, node.sampling);
+           StageResult result{.value = resize(x, rows, columns, false)};
+           if (run.want_magnitude) result.magnitude = resize(x, rows, columns, true);
+           return result;
+         },
+         .hypotheses = [node = *planned](const Evidence& evidence) { return resize_mistakes(evidence, node); }}};
   }
 
   Layout output_layout(std::span<const Operand>) const override { return Layout::channel_last; }
 
  private:
-  /// Height and width axes.
-  Result<std::pair<Axis, Axis>> plan(std::span<const Operand> inputs) const {
+  Result<ResizeNode> plan(std::span<const Operand> inputs) const {
     auto x = require_operand(inputs, 0, 4);
     if (!x) return fail(x.error());
     if (x->dims.size() != 4) return fail("input of rank {}, a 2-D resize needs rank 4", x->dims.size());
@@ -226,14 +159,21 @@ class Interp final : public Op {
       out_w = static_cast<std::int64_t>(scale_w * static_cast<float>(in_w));
     }
     if (out_h < 1 || out_w < 1) return fail("an output of {}x{}", out_h, out_w);
-    const auto ratio = [&](std::int64_t in, std::int64_t out, float scale) {
-      return from_operand_scale ? 1.0F / scale : static_cast<float>(in) / static_cast<float>(out);
+    const auto by_extents = [](std::int64_t in, std::int64_t out) {
+      return static_cast<float>(in) / static_cast<float>(out);
     };
-    auto h = plan_axis(p_, in_h, out_h, ratio(in_h, out_h, scale_h), from_operand_scale);
+    ResizeNode node{.sampling = sampling_of(p_.method),
+                    .coordinates = coordinates_of(p_),
+                    .step_h = from_operand_scale ? 1.0F / scale_h : by_extents(in_h, out_h),
+                    .step_w = from_operand_scale ? 1.0F / scale_w : by_extents(in_w, out_w),
+                    .asked = asked_of(p_)};
+    auto h = plan_axis(p_, in_h, out_h, node.step_h, from_operand_scale);
     if (!h) return fail(h.error());
-    auto w = plan_axis(p_, in_w, out_w, ratio(in_w, out_w, scale_w), from_operand_scale);
-    if (!w) return fail(w.error());
-    return std::pair{*h, *w};
+    node.h = *h;
+    node.w = *plan_axis(p_, in_w, out_w, node.step_w, from_operand_scale);
+    node.h_by_extents = *plan_axis(p_, in_h, out_h, by_extents(in_h, out_h), false);
+    node.w_by_extents = *plan_axis(p_, in_w, out_w, by_extents(in_w, out_w), false);
+    return node;
   }
 
   Parameters p_;

@@ -139,7 +139,8 @@ class LayerNorm final : public Op {
   /// The parameters with gamma and beta rounded as the device has them.
   Parameters on_device(const RunContext& run) const {
     Parameters p = p_;
-    if (!run.constants) return p;
+    // In fixed point they have 16 bits of their own range, finer than a half.
+    if (!run.constants || run.fixed_point) return p;
     round_to_half(p.gamma, *run.constants, run.half);
     round_to_half(p.beta, *run.constants, run.half);
     return p;

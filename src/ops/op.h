@@ -11,6 +11,7 @@
 //   yardstick for the error of element i, where |y_i| is not enough (bounds.h)
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -48,6 +49,8 @@ struct RunContext {
   /// The half of the device, for constants that overflow (half.h).
   HalfKind half = HalfKind::htp;
   bool want_magnitude = false;
+  /// The device holds the operator's inputs and results in fixed point: weights may be integers there (constants set).
+  bool fixed_point = false;
 };
 
 struct StageResult {
@@ -80,6 +83,10 @@ struct Hypothesis {
 struct ErrorLine {
   double relative = 1.1 * kHalfUnitRoundoff;
   double absolute = 1.1 * 0x1p-15;
+  /// What the output's type can hold; values beyond it saturate.
+  double low = -kHtpHalfMax;
+  double high = kHtpHalfMax;
+  double held(double y) const { return y < low ? low : y > high ? high : y; }
   double at(double y) const { return relative * (y < 0 ? -y : y) + absolute; }
 };
 
@@ -95,6 +102,12 @@ struct Evidence {
   const Tensor& device;     // the device's output of the stage
   const Tensor& reference;  // the right output, same dims
   ErrorLine line = {};
+  /// What a fixed-point output can hold: the device saturates there, so that an element at an end shows only a limit.
+  std::optional<ValueRange> clip = {};
+  double clipped(double y) const { return clip ? std::clamp(y, clip->low, clip->high) : y; }
+  bool saturated(double device_value) const {
+    return clip && (device_value <= clip->low || device_value >= clip->high);
+  }
   /// The dumped f32 tensors with these logical dims that exist before the operator runs, except the stage's own inputs;
   /// may be empty.
   std::function<std::vector<Peer>(const Dims&)> peers = {};

@@ -1,9 +1,10 @@
 // Permute: out.dims[i] = in.dims[permutation[i]], the permutation is a parameter.
 #include "graph/mnn_wire.h"
 #include "ops/registry.h"
-#include "ops/support/axis_swap.h"
+#include "ops/support/data_movement.h"
 #include "ops/support/host_values.h"
 #include "ops/support/layouts.h"
+#include "ops/support/movement_mistakes.h"
 
 namespace qnndbg {
 namespace {
@@ -23,8 +24,8 @@ class Permute final : public Op {
   }
 
   Result<std::vector<Stage>> lower(const LowerContext& context) const override {
-    return std::vector<Stage>{transpose_stage(
-        "", "", 0, *check_permutation(permutation_, static_cast<int>(context.inputs[0].spec.dims.size())))};
+    return std::vector<Stage>{model_transpose_stage(
+        context, *check_permutation(permutation_, static_cast<int>(context.inputs[0].spec.dims.size())))};
   }
 
   Layout output_layout(std::span<const Operand> inputs) const override { return follow_first(inputs); }

@@ -5,6 +5,7 @@
 #include "ops/registry.h"
 #include "ops/support/host_values.h"
 #include "ops/support/pooling_kernel.h"
+#include "ops/support/pooling_mistakes.h"
 
 namespace qnndbg {
 namespace {
@@ -23,6 +24,7 @@ struct Parameters {
 
 struct Plan {
   PoolGeometry geometry;
+  std::int64_t pad_bottom = 0, pad_right = 0;
   Dims out;
 };
 
@@ -53,6 +55,8 @@ Result<Plan> plan(const Parameters& p, const Dims& in) {
        .stride_w = p.stride_w,
        .pad_top = p.top,
        .pad_left = p.left};
+  result.pad_bottom = p.bottom;
+  result.pad_right = p.right;
   if (g.kernel_h < 1 || g.kernel_w < 1) return fail("a window of {}x{} on {}", g.kernel_h, g.kernel_w, to_string(in));
   result.out = {in[0], in[1], output_extent(p, padded_h, g.kernel_h, g.stride_h),
                 output_extent(p, padded_w, g.kernel_w, g.stride_w)};
@@ -61,6 +65,8 @@ Result<Plan> plan(const Parameters& p, const Dims& in) {
     const std::int64_t total_w = std::max<std::int64_t>(0, (result.out[3] - 1) * g.stride_w + g.kernel_w - in[3]);
     g.pad_top = total_h / 2;
     g.pad_left = total_w / 2;
+    result.pad_bottom = total_h - g.pad_top;
+    result.pad_right = total_w - g.pad_left;
   }
   return result;
 }
@@ -87,20 +93,27 @@ class Pooling final : public Op {
     // A window over the whole plane is a mean: summed exactly, rounded once, unlike the windowed average.
     const bool whole = planned->geometry.kernel_h >= context.inputs[0].spec.dims[2] &&
                        planned->geometry.kernel_w >= context.inputs[0].spec.dims[3] && p_.global;
-    return std::vector<Stage>{{.qnn_type = average ? "PoolAvg2d" : "PoolMax2d",
-                               .inputs = {0},
-                               .bound = !average ? "exact"
-                                        : whole  ? "GlobalAveragePool"
-                                                 : "PoolAvg2d",
-                               .compute = [p = p_, plan_ = *planned](const RunContext& run) -> Result<StageResult> {
-                                 const Tensor& x = *run.inputs[0];
-                                 if (x.type() != DType::f32) return fail("pooling of integers is not implemented");
-                                 StageResult result{.value = pool(x, p.kind, p.count, plan_.geometry, plan_.out)};
-                                 if (run.want_magnitude)
-                                   result.magnitude =
-                                       pool(x, PoolKind::average, p.count, plan_.geometry, plan_.out, true);
-                                 return result;
-                               }}};
+    const PoolNode pool_node{.kind = p_.kind,
+                             .count = p_.count,
+                             .geometry = planned->geometry,
+                             .pad_bottom = planned->pad_bottom,
+                             .pad_right = planned->pad_right,
+                             .out = planned->out};
+    return std::vector<Stage>{
+        {.qnn_type = average ? "PoolAvg2d" : "PoolMax2d",
+         .inputs = {0},
+         .bound = !average ? "exact"
+                  : whole  ? "GlobalAveragePool"
+                           : "PoolAvg2d",
+         .compute = [p = p_, plan_ = *planned](const RunContext& run) -> Result<StageResult> {
+           const Tensor& x = *run.inputs[0];
+           if (x.type() != DType::f32) return fail("pooling of integers is not implemented");
+           StageResult result{.value = pool(x, p.kind, p.count, plan_.geometry, plan_.out)};
+           if (run.want_magnitude)
+             result.magnitude = pool(x, PoolKind::average, p.count, plan_.geometry, plan_.out, true);
+           return result;
+         },
+         .hypotheses = [pool_node](const Evidence& evidence) { return pooling_mistakes(evidence, pool_node); }}};
   }
 
   Layout output_layout(std::span<const Operand>) const override { return Layout::channel_last; }

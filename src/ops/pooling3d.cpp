@@ -1,8 +1,11 @@
-// Pooling3D: MNN's form of ONNX global pools; on rank 4 it works over all spatial axes.
+// Pooling3D: MNN's form of ONNX global pools, over all spatial axes. MNN's QNN backend takes rank 4 alone.
+#include <algorithm>
+
 #include "graph/mnn_wire.h"
 #include "ops/registry.h"
+#include "ops/support/data_movement.h"
 #include "ops/support/host_values.h"
-#include "ops/support/pooling_kernel.h"
+#include "ops/support/pooling_mistakes.h"
 
 namespace qnndbg {
 namespace {
@@ -12,10 +15,10 @@ class GlobalPooling final : public Op {
   explicit GlobalPooling(PoolKind kind) : kind_(kind) {}
 
   Result<std::vector<TensorSpec>> infer(std::span<const Operand> inputs) const override {
-    auto x = require_operand(inputs, 0, 4);
+    auto x = require_operand(inputs, 0, 3);
     if (!x) return fail(x.error());
-    if (x->dims.size() != 4) return fail("input of rank {}, only rank 4 is implemented", x->dims.size());
-    return std::vector<TensorSpec>{{DType::f32, {x->dims[0], x->dims[1], 1, 1}}};
+    std::fill(x->dims.begin() + 2, x->dims.end(), 1);
+    return std::vector<TensorSpec>{{DType::f32, std::move(x->dims)}};
   }
 
   Result<std::vector<Stage>> lower(const LowerContext& context) const override {
@@ -27,8 +30,19 @@ class GlobalPooling final : public Op {
          .compute = [kind = kind_, out = context.outputs[0].spec.dims](const RunContext& run) -> Result<StageResult> {
            const Tensor& x = *run.inputs[0];
            if (x.type() != DType::f32) return fail("pooling of integers is not implemented");
-           const PoolGeometry whole{.kernel_h = x.dims()[2], .kernel_w = x.dims()[3]};
-           return StageResult{.value = pool(x, kind, PoolCount::inside, whole, out)};
+           // Whatever the rank, the spatial axes are one row of pixels.
+           const std::int64_t pixels = element_count({x.dims().begin() + 2, x.dims().end()});
+           const Tensor row = reshaped(x, {out[0], out[1], 1, pixels});
+           StageResult result{.value =
+                                  pool(row, kind, PoolCount::inside, {.kernel_w = pixels}, {out[0], out[1], 1, 1})};
+           result.value.reshape(out);
+           return result;
+         },
+         .hypotheses = [kind = kind_, in = context.inputs[0].spec.dims,
+                        out = context.outputs[0].spec.dims](const Evidence& evidence) -> std::vector<Hypothesis> {
+           if (in.size() != 4) return {};
+           return pooling_mistakes(evidence,
+                                   {.kind = kind, .geometry = {.kernel_h = in[2], .kernel_w = in[3]}, .out = out});
          }}};
   }
 

@@ -1,27 +1,12 @@
 // Rank: the number of axes, on the host.
 #include "ops/registry.h"
-#include "ops/support/host_values.h"
+#include "ops/support/dims_scalar.h"
 
 namespace qnndbg {
 namespace {
 
-class Rank final : public Op {
- public:
-  bool shape_only() const override { return true; }
-
-  Result<std::vector<TensorSpec>> infer(std::span<const Operand> inputs) const override {
-    auto x = require_operand(inputs, 0);
-    if (!x) return fail(x.error());
-    return std::vector<TensorSpec>{{DType::i32, {}}};
-  }
-
-  Result<std::vector<Stage>> lower(const LowerContext& context) const override {
-    return std::vector<Stage>{{.compute = [in = context.inputs[0].spec.dims](const RunContext&) -> Result<StageResult> {
-      Tensor value = Tensor::i32({});
-      value.i32()[0] = static_cast<std::int32_t>(in.size());
-      return StageResult{.value = std::move(value)};
-    }}};
-  }
+class Rank final : public DimsScalar {
+  std::int64_t value(const Dims& dims) const override { return static_cast<std::int64_t>(dims.size()); }
 };
 
 Result<std::unique_ptr<Op>> make(const Model&, const OpNode&) { return std::make_unique<Rank>(); }

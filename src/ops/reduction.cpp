@@ -1,16 +1,24 @@
-// Reduction: sum, mean, max, min, product over axes.
+// Reduction: sum, mean, max, min, product over axes; any and all of integers.
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 #include "graph/mnn_wire.h"
 #include "ops/registry.h"
 #include "ops/support/axis_swap.h"
 #include "ops/support/host_values.h"
+#include "ops/support/operand_source.h"
+#include "tensor/layout.h"
 
 namespace qnndbg {
 namespace {
 
+constexpr const char* kMnnFile = "source/backend/qnn/execution/QNNReduce.cpp";
+// Every set of axes is tried up to this rank, the largest that QNN's tensors of images and sequences have.
+constexpr int kLargestRank = 6;
+
+/// QNN's node; empty where the backend has none.
 Result<const char*> qnn_type_of(wire::Red operation) {
   switch (operation) {
     case wire::Red_SUM: return "ReduceSum";
@@ -18,34 +26,218 @@ Result<const char*> qnn_type_of(wire::Red operation) {
     case wire::Red_MAXIMUM: return "ReduceMax";
     case wire::Red_MINIMUM: return "ReduceMin";
     case wire::Red_PROD: return "ReduceProd";
+    case wire::Red_ANY:
+    case wire::Red_ALL: return "";
     default:
       return fail("reduction {} is not implemented (MNN's CPU does not run it either)", static_cast<int>(operation));
   }
 }
 
-/// One axis at a time, as MNN does; doubles inside.
-std::vector<double> reduce_axis(const std::vector<double>& x, const AxisView& view, wire::Red operation) {
-  std::vector<double> y(static_cast<std::size_t>(view.outer * view.inner));
+bool is_logical(wire::Red operation) { return operation == wire::Red_ANY || operation == wire::Red_ALL; }
+
+double plus(double a, double b) { return a + b; }
+double times(double a, double b) { return a * b; }
+// Integers wrap.
+std::int32_t plus(std::int32_t a, std::int32_t b) {
+  return static_cast<std::int32_t>(static_cast<std::uint32_t>(a) + static_cast<std::uint32_t>(b));
+}
+std::int32_t times(std::int32_t a, std::int32_t b) {
+  return static_cast<std::int32_t>(static_cast<std::uint32_t>(a) * static_cast<std::uint32_t>(b));
+}
+
+template <class T>
+T neutral(wire::Red operation) {
+  using Limits = std::numeric_limits<T>;
+  switch (operation) {
+    case wire::Red_PROD:
+    case wire::Red_ALL: return 1;
+    case wire::Red_MAXIMUM: return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
+    case wire::Red_MINIMUM: return Limits::has_infinity ? Limits::infinity() : Limits::max();
+    default: return 0;
+  }
+}
+
+template <class T>
+T combine(wire::Red operation, T value, T next) {
+  switch (operation) {
+    case wire::Red_MAXIMUM: return std::max(value, next);
+    case wire::Red_MINIMUM: return std::min(value, next);
+    case wire::Red_PROD: return times(value, next);
+    case wire::Red_ANY: return value != 0 || next != 0 ? 1 : 0;
+    case wire::Red_ALL: return value != 0 && next != 0 ? 1 : 0;
+    default: return plus(value, next);
+  }
+}
+
+template <class T>
+std::vector<T> reduce_axis(const std::vector<T>& x, const AxisView& view, wire::Red operation) {
+  std::vector<T> y(static_cast<std::size_t>(view.outer * view.inner));
   for (std::int64_t o = 0; o < view.outer; ++o) {
     for (std::int64_t i = 0; i < view.inner; ++i) {
-      double value = operation == wire::Red_PROD      ? 1.0
-                     : operation == wire::Red_MAXIMUM ? -std::numeric_limits<double>::infinity()
-                     : operation == wire::Red_MINIMUM ? std::numeric_limits<double>::infinity()
-                                                      : 0.0;
-      for (std::int64_t k = 0; k < view.extent; ++k) {
-        const double v = x[static_cast<std::size_t>((o * view.extent + k) * view.inner + i)];
-        switch (operation) {
-          case wire::Red_MAXIMUM: value = std::max(value, v); break;
-          case wire::Red_MINIMUM: value = std::min(value, v); break;
-          case wire::Red_PROD: value *= v; break;
-          default: value += v;
-        }
-      }
+      T value = neutral<T>(operation);
+      for (std::int64_t k = 0; k < view.extent; ++k)
+        value = combine(operation, value, x[static_cast<std::size_t>((o * view.extent + k) * view.inner + i)]);
+      // Of integers this is C's division.
       y[static_cast<std::size_t>(o * view.inner + i)] =
-          operation == wire::Red_MEAN ? value / static_cast<double>(view.extent) : value;
+          operation == wire::Red_MEAN ? value / static_cast<T>(view.extent) : value;
     }
   }
   return y;
+}
+
+/// One axis at a time, as MNN does. `T`: double for floats, or int32.
+template <class T, class Element>
+void reduce(std::span<const Element> x, Dims dims, const std::vector<int>& axes, wire::Red operation,
+            std::span<Element> y) {
+  std::vector<T> values(x.begin(), x.end());
+  for (int axis : axes) {
+    values = reduce_axis(values, view_axis(dims, axis), operation);
+    dims[static_cast<std::size_t>(axis)] = 1;
+  }
+  std::transform(values.begin(), values.end(), y.begin(), [](T v) { return static_cast<Element>(v); });
+}
+
+const char* bound_of(wire::Red operation) {
+  if (operation == wire::Red_MAXIMUM || operation == wire::Red_MINIMUM || is_logical(operation)) return "exact";
+  return qnn_type_of(operation).value_or("unmeasured");
+}
+
+/// The reduction over `axes` (sorted), its elements stored under `out`.
+Result<StageResult> reduce(const Tensor& x, const std::vector<int>& axes, wire::Red operation, const Dims& out) {
+  std::int64_t kept = x.size();
+  for (int axis : axes) kept /= std::max<std::int64_t>(1, x.dims()[static_cast<std::size_t>(axis)]);
+  StageResult result{.value = Tensor(x.type(), out)};
+  if (kept != result.value.size()) return fail("{} elements do not make {}", kept, to_string(out));
+  if (x.type() == DType::f32) {
+    reduce<double, float>(x.f32(), x.dims(), axes, operation, result.value.f32());
+  } else {
+    reduce<std::int32_t, std::int32_t>(x.i32(), x.dims(), axes, operation, result.value.i32());
+  }
+  return result;
+}
+
+/// One element of the reduction of an f32 tensor: offsets of the kept axes, and of all that is reduced into it.
+ElementValue reduced_element(const Tensor& x, const std::vector<int>& axes, wire::Red operation) {
+  const Dims strides = strides_of(x.dims());
+  std::vector<std::int64_t> inside{0};
+  Dims kept_extents;
+  Dims kept_strides;
+  for (std::size_t k = 0; k < x.dims().size(); ++k) {
+    if (std::find(axes.begin(), axes.end(), static_cast<int>(k)) == axes.end()) {
+      kept_extents.push_back(x.dims()[k]);
+      kept_strides.push_back(strides[k]);
+      continue;
+    }
+    std::vector<std::int64_t> wider;
+    for (std::int64_t base : inside) {
+      for (std::int64_t i = 0; i < x.dims()[k]; ++i) wider.push_back(base + i * strides[k]);
+    }
+    inside = std::move(wider);
+  }
+  return [&x, operation, inside = std::move(inside), kept_extents, kept_strides](std::int64_t element) {
+    std::int64_t base = 0;
+    for (std::size_t k = kept_extents.size(); k-- > 0;) {
+      base += element % kept_extents[k] * kept_strides[k];
+      element /= kept_extents[k];
+    }
+    double value = neutral<double>(operation);
+    for (std::int64_t offset : inside)
+      value = combine<double>(operation, value, x.f32()[static_cast<std::size_t>(base + offset)]);
+    return operation == wire::Red_MEAN ? value / static_cast<double>(inside.size()) : value;
+  };
+}
+
+/// One reduction as a stage performs it.
+struct Node {
+  wire::Red operation = wire::Red_SUM;
+  std::vector<int> axes = {};  // sorted
+  Dims out = {};
+  Layout in_layout = Layout::logical;
+  Layout out_layout = Layout::logical;
+};
+
+Hypothesis mistake(std::string_view cause, std::string used, std::string meant, const Node& wrong) {
+  return {.cause = std::string(cause),
+          .parameter = cause == "reduce_op_wrong" ? "node type" : "axes",
+          .used = std::move(used),
+          .meant = std::move(meant),
+          .file = kMnnFile,
+          .bound = bound_of(wrong.operation),
+          .compute =
+              [wrong](const RunContext& run) { return reduce(*run.inputs[0], wrong.axes, wrong.operation, wrong.out); },
+          .exact = [wrong](const RunContext& run) -> Result<ElementValue> {
+            return reduced_element(*run.inputs[0], wrong.axes, wrong.operation);
+          }};
+}
+
+std::string listed(const std::vector<int>& axes) { return fmt::format("{{{}}}", fmt::join(axes, ", ")); }
+
+/// Axes of extent 1 reduce nothing.
+std::vector<int> effective(const std::vector<int>& axes, const Dims& in) {
+  std::vector<int> longer;
+  std::copy_if(axes.begin(), axes.end(), std::back_inserter(longer),
+               [&](int axis) { return in[static_cast<std::size_t>(axis)] != 1; });
+  return longer;
+}
+
+std::int64_t count_kept(const std::vector<int>& axes, const Dims& in) {
+  std::int64_t count = element_count(in);
+  for (int axis : axes) count /= in[static_cast<std::size_t>(axis)];
+  return count;
+}
+
+/// The same number of elements from other axes.
+void add_other_axes(std::vector<Hypothesis>& list, const Node& meant, const Dims& in) {
+  const int rank = static_cast<int>(in.size());
+  if (rank > kLargestRank) return;
+  const std::vector<int> right = effective(meant.axes, in);
+  for (unsigned set = 1; set < 1U << rank; ++set) {
+    std::vector<int> axes;
+    for (int axis = 0; axis < rank; ++axis) {
+      if ((set >> axis & 1U) != 0) axes.push_back(axis);
+    }
+    if (effective(axes, in) != axes || axes == right || count_kept(axes, in) != element_count(meant.out)) continue;
+    Node other = meant;
+    other.axes = axes;
+    list.push_back(mistake("reduce_axis_wrong", listed(axes), listed(meant.axes), other));
+  }
+}
+
+/// The model's axis numbers applied to channel-last memory.
+void add_device_axes(std::vector<Hypothesis>& list, const Node& meant, const Dims& in) {
+  if (meant.in_layout != Layout::channel_last || in.size() < 3) return;
+  const Dims stored = to_device_dims(in, meant.in_layout);
+  if (count_kept(meant.axes, stored) != element_count(meant.out)) return;
+  Hypothesis h = mistake("reduce_axis_wrong", fmt::format("{} of the channel-last tensor", listed(meant.axes)),
+                         fmt::format("{} in the model's order", listed(meant.axes)), meant);
+  h.exact = {};
+  h.compute = [meant, stored](const RunContext& run) -> Result<StageResult> {
+    const Tensor& x = *run.inputs[0];
+    Tensor device = Tensor::f32(stored);
+    to_device_order(x.f32(), x.dims(), meant.in_layout, device.f32());
+    auto reduced = reduce(device, meant.axes, meant.operation, meant.out);
+    if (!reduced) return reduced;
+    StageResult result{.value = Tensor::f32(meant.out)};
+    to_logical_order(reduced->value.f32(), meant.out, meant.out_layout, result.value.f32());
+    return result;
+  };
+  list.push_back(std::move(h));
+}
+
+std::vector<Hypothesis> mistakes(const Evidence& evidence, const Node& meant) {
+  const Tensor& x = *evidence.context.inputs[0];
+  if (x.type() != DType::f32 || x.empty() || evidence.device.size() != element_count(meant.out)) return {};
+  std::vector<Hypothesis> list;
+  for (wire::Red other : {wire::Red_MEAN, wire::Red_SUM, wire::Red_MAXIMUM, wire::Red_MINIMUM, wire::Red_PROD}) {
+    if (other == meant.operation) continue;
+    Node wrong = meant;
+    wrong.operation = other;
+    list.push_back(mistake("reduce_op_wrong", *qnn_type_of(other), *qnn_type_of(meant.operation), wrong));
+  }
+  add_other_axes(list, meant, x.dims());
+  // Often that is one of the sets above, in the order in which the output is stored.
+  if (!any_fits_sample(list, evidence)) add_device_axes(list, meant, x.dims());
+  return list;
 }
 
 class Reduction final : public Op {
@@ -56,6 +248,7 @@ class Reduction final : public Op {
   Result<std::vector<TensorSpec>> infer(std::span<const Operand> inputs) const override {
     auto x = require_operand(inputs, 0);
     if (!x) return fail(x.error());
+    if (is_logical(operation_) && x->type != DType::i32) return fail("any or all of floats");
     auto axes = axes_for(inputs, static_cast<int>(x->dims.size()));
     if (!axes) return fail(axes.error());
     Dims out;
@@ -83,7 +276,7 @@ class Reduction final : public Op {
       Dims kept = in;
       std::swap(kept[static_cast<std::size_t>(rank) - 1], kept[static_cast<std::size_t>(rank) - 2]);
       kept[static_cast<std::size_t>(rank) - 2] = 1;
-      Stage main = main_stage({rank - 2}, kept);
+      Stage main = main_stage({.operation = operation_, .axes = {rank - 2}, .out = kept});
       main.name = "reduce_tout";
       main.node_suffix = "_reduce_t";
       main.inputs = {-1};
@@ -94,25 +287,25 @@ class Reduction final : public Op {
       stages.push_back(std::move(last));
       return stages;
     }
-    stages.push_back(main_stage(axes, out));
+    stages.push_back(main_stage({.operation = operation_,
+                                 .axes = axes,
+                                 .out = out,
+                                 .in_layout = context.inputs[0].layout,
+                                 .out_layout = context.outputs[0].layout}));
     return stages;
   }
 
  private:
   Result<std::vector<int>> axes_for(std::span<const Operand> inputs, int rank) const {
-    std::vector<std::int64_t> raw = axes_;
-    if (raw.empty() && has_operand(inputs, 1)) {
-      auto given = host_integers(inputs, 1, "axes");
-      if (!given) return fail(given.error());
-      raw = std::move(*given);
-    }
+    auto listed = listed_integers(axes_, inputs, 1, "axes");
+    if (!listed) return fail(listed.error());
     std::vector<int> axes;
-    for (std::int64_t axis : raw) {
+    for (std::int64_t axis : *listed) {
       auto normal = normalize_axis(axis, rank);
       if (!normal) return fail(normal.error());
       axes.push_back(*normal);
     }
-    if (raw.empty()) {
+    if (listed->empty()) {
       for (int k = 0; k < rank; ++k) axes.push_back(k);
     }
     std::sort(axes.begin(), axes.end());
@@ -120,38 +313,13 @@ class Reduction final : public Op {
     return axes;
   }
 
-  Stage main_stage(const std::vector<int>& axes, const Dims& out) const {
-    const bool exact = operation_ == wire::Red_MAXIMUM || operation_ == wire::Red_MINIMUM;
+  Stage main_stage(Node node) const {
     return {.qnn_type = qnn_type_,
             .inputs = {0},
-            .bound = exact ? "exact" : qnn_type_,
-            .compute = [axes, out, operation = operation_](const RunContext& run) -> Result<StageResult> {
-              const Tensor& x = *run.inputs[0];
-              Dims dims = x.dims();
-              std::vector<double> values;
-              if (x.type() == DType::f32) {
-                values.assign(x.f32().begin(), x.f32().end());
-              } else {
-                values.assign(x.i32().begin(), x.i32().end());
-              }
-              for (int axis : axes) {
-                values = reduce_axis(values, view_axis(dims, axis), operation);
-                dims[static_cast<std::size_t>(axis)] = 1;
-                if (x.type() == DType::i32) {
-                  for (double& v : values) v = std::trunc(v);  // integer mean is integer division
-                }
-              }
-              StageResult result{.value = Tensor(x.type(), out)};
-              if (x.type() == DType::f32) {
-                std::transform(values.begin(), values.end(), result.value.f32().begin(),
-                               [](double v) { return static_cast<float>(v); });
-              } else {
-                std::transform(values.begin(), values.end(), result.value.i32().begin(), [](double v) {
-                  return static_cast<std::int32_t>(std::clamp(v, -2147483648.0, 2147483647.0));
-                });
-              }
-              return result;
-            }};
+            .bound = bound_of(operation_),
+            .compute =
+                [node](const RunContext& run) { return reduce(*run.inputs[0], node.axes, node.operation, node.out); },
+            .hypotheses = [node](const Evidence& evidence) { return mistakes(evidence, node); }};
   }
 
   wire::Red operation_;

@@ -1,10 +1,15 @@
 // Scale: y[n, c, ...] = x * scale[c] + bias[c] (a folded batch normalisation).
+#include <algorithm>
+
 #include "graph/mnn_wire.h"
 #include "ops/registry.h"
+#include "ops/support/binary_mistakes.h"
 #include "ops/support/host_values.h"
 
 namespace qnndbg {
 namespace {
+
+constexpr const char* kMnnFile = "source/backend/qnn/execution/QNNScale.cpp";
 
 class Scale final : public Op {
  public:
@@ -21,18 +26,23 @@ class Scale final : public Op {
   }
 
   Result<std::vector<Stage>> lower(const LowerContext& context) const override {
+    const Dims& out = context.outputs[0].spec.dims;
     std::vector<Stage> stages;
     Stage product{.node_suffix = "_mul",
                   .qnn_type = "ElementWiseMultiply",
                   .inputs = {0},
                   .bound = "ElementWiseMultiply",
                   .layout = Layout::channel_last,
-                  .compute = [this](const RunContext& run) { return apply(run, true, false); }};
+                  .compute = [this](const RunContext& run) { return apply(run, true, false); },
+                  .hypotheses = [this, out](const Evidence& e) { return binary_mistakes(e, product_stage(out)); }};
     Stage sum{.node_suffix = "_add",
               .qnn_type = "ElementWiseAdd",
               .inputs = {-1},
               .bound = "ElementWiseAdd",
               .compute = [this](const RunContext& run) { return apply(run, false, true); }};
+    if (!bias_.empty()) {
+      sum.hypotheses = [this, out](const Evidence& e) { return binary_mistakes(e, sum_stage(out, stage_input(0))); };
+    }
     if (context.dumped("Stage")) {
       product.name = "Stage";
       stages.push_back(std::move(product));
@@ -42,7 +52,8 @@ class Scale final : public Op {
       stages.push_back({.qnn_type = "ElementWiseMultiply",
                         .inputs = {0},
                         .bound = "unmeasured",
-                        .compute = [this](const RunContext& run) { return apply(run, true, true); }});
+                        .compute = [this](const RunContext& run) { return apply(run, true, true); },
+                        .hypotheses = [this, out](const Evidence& e) { return mistakes_of_both(e, out); }});
     }
     return stages;
   }
@@ -50,6 +61,69 @@ class Scale final : public Op {
   Layout output_layout(std::span<const Operand>) const override { return Layout::channel_last; }
 
  private:
+  /// A constant along the channel axis of `out`, as the device holds it.
+  static OperandView per_channel(const std::vector<float>& values, const Dims& out) {
+    Dims dims(out.size(), 1);
+    dims[1] = static_cast<std::int64_t>(values.size());
+    LoadOperand load = [&values, dims](const RunContext& run) -> Result<OperandValue> {
+      Tensor constant = Tensor::f32(dims);
+      std::copy(values.begin(), values.end(), constant.f32().begin());
+      if (run.constants) round_to_half(constant.f32(), *run.constants, run.half);
+      return std::make_shared<const Tensor>(std::move(constant));
+    };
+    return {.load = std::move(load), .dims = std::move(dims)};
+  }
+
+  BinaryStage product_stage(const Dims& out) const {
+    return {.meant = find_binary_function("ElementWiseMultiply"),
+            .operands = {BinaryOperand{.name = "input", .view = {.load = stage_input(0), .dims = out}},
+                         BinaryOperand{
+                             .name = "scale", .constant = true, .unrounded = scale_, .view = per_channel(scale_, out)}},
+            .out = out,
+            .finish = {},
+            .file = kMnnFile};
+  }
+
+  /// `product`: x * scale, dumped or not.
+  BinaryStage sum_stage(const Dims& out, LoadOperand product) const {
+    return {.meant = find_binary_function("ElementWiseAdd"),
+            .operands = {BinaryOperand{.name = "product", .view = {.load = std::move(product), .dims = out}},
+                         BinaryOperand{
+                             .name = "bias", .constant = true, .unrounded = bias_, .view = per_channel(bias_, out)}},
+            .out = out,
+            .finish = {},
+            .file = kMnnFile};
+  }
+
+  /// The two nodes seen as one: a wrong sum of the right product, or the right sum of a wrong product.
+  std::vector<Hypothesis> mistakes_of_both(const Evidence& evidence, const Dims& out) const {
+    BinaryStage product = product_stage(out);
+    if (bias_.empty()) return binary_mistakes(evidence, product);
+    LoadOperand right_product = [this](const RunContext& run) -> Result<OperandValue> {
+      auto value = apply(run, true, false);
+      if (!value) return fail(value.error());
+      return std::make_shared<const Tensor>(std::move(value->value));
+    };
+    std::vector<Hypothesis> list = binary_mistakes(evidence, sum_stage(out, std::move(right_product)));
+    auto bias = per_channel(bias_, out).load(evidence.context);
+    if (!bias) return list;
+    product.finish = bias_finish(std::move(*bias), out);
+    for (Hypothesis& h : binary_mistakes(evidence, product)) list.push_back(std::move(h));
+    // Without the sum's node in sight the line is the one of both.
+    for (Hypothesis& h : list) h.bound.clear();
+    return list;
+  }
+
+  static Finish bias_finish(OperandValue bias, const Dims& out) {
+    std::int64_t plane = 1;
+    for (std::size_t axis = 2; axis < out.size(); ++axis) plane *= out[axis];
+    const auto at = [bias = std::move(bias), plane](std::int64_t element) {
+      return bias->f32()[static_cast<std::size_t>(element / plane % bias->size())];
+    };
+    return {.apply = [at](float v, std::int64_t element) { return v + at(element); },
+            .invert = [at](double v, std::int64_t element) { return std::optional<double>(v - at(element)); }};
+  }
+
   Result<StageResult> apply(const RunContext& run, bool multiply, bool add) const {
     std::vector<float> scale = scale_;
     std::vector<float> bias = bias_;

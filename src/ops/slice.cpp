@@ -3,10 +3,13 @@
 #include "ops/registry.h"
 #include "ops/support/host_values.h"
 #include "ops/support/layouts.h"
+#include "ops/support/movement_mistakes.h"
 #include "ops/support/slice_kernel.h"
 
 namespace qnndbg {
 namespace {
+
+constexpr const char* kMnnFile = "source/backend/qnn/execution/QNNStridedSlice.cpp";
 
 class Slice final : public Op {
  public:
@@ -41,14 +44,18 @@ class Slice final : public Op {
       const std::int64_t size = context.outputs[k].spec.dims[axis];
       window[axis] = {at, 1, size};
       at += size;
-      stages.push_back({.output = static_cast<int>(k),
-                        .node_suffix = "_part" + std::to_string(k),
-                        .qnn_type = "StridedSlice",
-                        .inputs = {0},
-                        .bound = "exact",
-                        .compute = [window](const RunContext& run) -> Result<StageResult> {
-                          return StageResult{.value = slice(*run.inputs[0], window)};
-                        }});
+      stages.push_back(
+          {.output = static_cast<int>(k),
+           .node_suffix = "_part" + std::to_string(k),
+           .qnn_type = "StridedSlice",
+           .inputs = {0},
+           .bound = "exact",
+           .compute = [window](const RunContext& run) -> Result<StageResult> {
+             return StageResult{.value = slice(*run.inputs[0], window)};
+           },
+           .hypotheses =
+               [window, from = place_of(context.inputs[0]), to = place_of(context.outputs[k])](
+                   const Evidence& evidence) { return slice_mistakes(evidence, from, to, window, kMnnFile); }});
     }
     return stages;
   }

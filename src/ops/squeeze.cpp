@@ -19,15 +19,11 @@ class Squeeze final : public Op {
   Result<std::vector<TensorSpec>> infer(std::span<const Operand> inputs) const override {
     auto x = require_operand(inputs, 0);
     if (!x) return fail(x.error());
-    std::vector<std::int64_t> listed = axes_;
-    if (listed.empty() && has_operand(inputs, 1)) {
-      auto given = host_integers(inputs, 1, "axes");
-      if (!given) return fail(given.error());
-      listed = std::move(*given);
-    }
+    auto listed = listed_integers(axes_, inputs, 1, "axes");
+    if (!listed) return fail(listed.error());
     const int rank = static_cast<int>(x->dims.size());
     std::vector<bool> drop(x->dims.size(), false);
-    for (std::int64_t axis : listed) {
+    for (std::int64_t axis : *listed) {
       auto normal = normalize_axis(axis, rank);
       if (!normal) return fail(normal.error());
       if (x->dims[static_cast<std::size_t>(*normal)] != 1)
@@ -36,7 +32,7 @@ class Squeeze final : public Op {
     }
     Dims out;
     for (std::size_t k = 0; k < x->dims.size(); ++k) {
-      if (!(listed.empty() ? x->dims[k] == 1 : drop[k])) out.push_back(x->dims[k]);
+      if (!(listed->empty() ? x->dims[k] == 1 : drop[k])) out.push_back(x->dims[k]);
     }
     return std::vector<TensorSpec>{{x->type, std::move(out)}};
   }

@@ -6,10 +6,13 @@
 #include "ops/registry.h"
 #include "ops/support/host_values.h"
 #include "ops/support/layouts.h"
+#include "ops/support/movement_mistakes.h"
 #include "ops/support/slice_kernel.h"
 
 namespace qnndbg {
 namespace {
+
+constexpr const char* kMnnFile = "source/backend/qnn/execution/QNNStridedSlice.cpp";
 
 struct Masks {
   int begin = 0, end = 0, ellipsis = 0, new_axis = 0, shrink = 0;
@@ -152,6 +155,10 @@ class StridedSlice final : public Op {
   Result<std::vector<Stage>> lower(const LowerContext& context) const override {
     auto plan = plan_for(context.inputs);
     if (!plan) return fail(plan.error());
+    const auto hypotheses = [axes = plan->axes, from = place_of(context.inputs[0]),
+                             to = place_of(context.outputs[0])](const Evidence& evidence) {
+      return slice_mistakes(evidence, from, to, axes, kMnnFile);
+    };
     return std::vector<Stage>{{.qnn_type = "StridedSlice",
                                .inputs = {0},
                                .bound = "exact",
@@ -159,7 +166,8 @@ class StridedSlice final : public Op {
                                  Tensor window = slice(*run.inputs[0], plan_.axes);
                                  window.reshape(plan_.out);
                                  return StageResult{.value = std::move(window)};
-                               }}};
+                               },
+                               .hypotheses = hypotheses}};
   }
 
   Layout output_layout(std::span<const Operand> inputs) const override { return follow_first(inputs); }

@@ -1,8 +1,9 @@
 // Transpose: as Permute, the permutation is the second operand.
 #include "ops/registry.h"
-#include "ops/support/axis_swap.h"
+#include "ops/support/data_movement.h"
 #include "ops/support/host_values.h"
 #include "ops/support/layouts.h"
+#include "ops/support/movement_mistakes.h"
 
 namespace qnndbg {
 namespace {
@@ -24,7 +25,7 @@ class Transpose final : public Op {
   Result<std::vector<Stage>> lower(const LowerContext& context) const override {
     auto permutation = permutation_of(context.inputs);
     if (!permutation) return fail(permutation.error());
-    return std::vector<Stage>{transpose_stage("", "", 0, std::move(*permutation))};
+    return std::vector<Stage>{model_transpose_stage(context, std::move(*permutation))};
   }
 
   Layout output_layout(std::span<const Operand> inputs) const override { return follow_first(inputs); }

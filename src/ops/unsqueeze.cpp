@@ -19,15 +19,11 @@ class Unsqueeze final : public Op {
   Result<std::vector<TensorSpec>> infer(std::span<const Operand> inputs) const override {
     auto x = require_operand(inputs, 0);
     if (!x) return fail(x.error());
-    std::vector<std::int64_t> listed = axes_;
-    if (listed.empty() && has_operand(inputs, 1)) {
-      auto given = host_integers(inputs, 1, "axes");
-      if (!given) return fail(given.error());
-      listed = std::move(*given);
-    }
-    const int rank = static_cast<int>(x->dims.size() + listed.size());
+    auto listed = listed_integers(axes_, inputs, 1, "axes");
+    if (!listed) return fail(listed.error());
+    const int rank = static_cast<int>(x->dims.size() + listed->size());
     std::vector<bool> fresh(static_cast<std::size_t>(rank), false);
-    for (std::int64_t axis : listed) {
+    for (std::int64_t axis : *listed) {
       auto normal = normalize_axis(axis, rank);
       if (!normal) return fail(normal.error());
       if (fresh[static_cast<std::size_t>(*normal)]) return fail("axis {} is inserted twice", axis);

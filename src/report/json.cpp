@@ -137,6 +137,7 @@ Json tensor_json(const TensorRow& row) {
   object.set("layout", text_or_null(row.layout));
   object.set("dtype", name_of(row.dtype));
   object.set("encoding", encoding_json(row.encoding));
+  object.set("model_encoding", encoding_json(row.model_encoding));
   object.set("problem", text_or_null(row.problem));
   object.number("within_bound", row.within_bound);
   object.number("bound_ratio", row.bound_ratio);

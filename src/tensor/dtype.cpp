@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <iterator>
 #include <limits>
 
@@ -92,6 +93,13 @@ std::optional<DType> dtype_from_name(std::string_view name) {
   for (const Alias& a : kAliases)
     if (a.name == name) return a.type;
   return std::nullopt;
+}
+
+bool is_valid(const Encoding& encoding) { return std::isfinite(encoding.scale) && encoding.scale > 0; }
+
+ValueRange value_range(DType type, const Encoding& encoding) {
+  const IntRange stored = range_of(type);
+  return {(stored.low + encoding.offset) * encoding.scale, (stored.high + encoding.offset) * encoding.scale};
 }
 
 }  // namespace qnndbg

@@ -62,4 +62,17 @@ struct Encoding {
   bool operator==(const Encoding&) const = default;
 };
 
+/// True when the scale is a positive, finite number.
+bool is_valid(const Encoding& encoding);
+
+/// The real values that a fixed-point tensor can hold.
+struct ValueRange {
+  double low = 0;
+  double high = 0;
+  bool operator==(const ValueRange&) const = default;
+};
+
+/// Precondition: is_valid(encoding), is_quantized(type).
+ValueRange value_range(DType type, const Encoding& encoding);
+
 }  // namespace qnndbg

@@ -618,6 +618,18 @@ def goldens_of_diagnose(program, directory):
 
 
 @check
+def goldens_of_a_quantized_network(program, directory):
+    root = pathlib.Path("examples/miniq")
+    if not (program.root / root).exists():
+        raise Skip(f"{root} is not there")
+    for run, status in (("clean", 0), ("broken", 1)):
+        command = ["diagnose", "--model", root / "model.mnn", "--inputs", root / "input/inputs.json", "--dump", root / run / "dump"]
+        document = program.run(*command, "--format", "json").expect(status).document()
+        golden.check_document(f"diagnose_quantized_{run}.json", document, UPDATE)
+        golden.check_text(f"diagnose_quantized_{run}.txt", program.run(*command).expect(status).out, UPDATE)
+
+
+@check
 def golden_documents_follow_the_schema(program, directory):
     paths = sorted(golden.DIRECTORY.glob("diagnose_*.json"))
     assert paths or not (program.root / program.examples).exists(), "there are no goldens"

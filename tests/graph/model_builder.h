@@ -39,6 +39,7 @@ struct NetSpec {
   std::vector<OpSpec> ops = {};
   std::vector<std::string> outputs = {};
   std::vector<QuantSpec> quants = {};
+  std::vector<std::function<flatbuffers::Offset<wire::TensorDescribe>(Builder&)>> records = {};
   std::string version = {};
 };
 
@@ -78,6 +79,7 @@ inline ModelBytes build(const NetSpec& spec) {
     const auto info = wire::CreateTensorQuantInfo(builder, quant.scale, quant.zero, -128, 127, quant.type);
     describes.push_back(wire::CreateTensorDescribe(builder, 0, quant.tensor, 0, 0, info));
   }
+  for (const auto& record : spec.records) describes.push_back(record(builder));
   const auto describe_list = builder.CreateVector(describes);
   const auto op_list = builder.CreateVector(ops);
   const auto outputs = builder.CreateVectorOfStrings(spec.outputs);

@@ -62,6 +62,10 @@ constexpr Function kIntegers[] = {
     {wire::Bin_MOD, [](double x, double y) { return x - std::floor(x / y) * y; }},
     {wire::Bin_SquaredDifference, [](double x, double y) { return (x - y) * (x - y); }},
     {wire::Bin_LOGICALOR, [](double x, double y) { return x != 0 || y != 0 ? 1.0 : 0.0; }, true},
+    {wire::Bin_LOGICALXOR, [](double x, double y) { return (x != 0) != (y != 0) ? 1.0 : 0.0; }, true},
+    {wire::Bin_BITWISE_AND, [](double x, double y) { return static_cast<double>(lround(x) & lround(y)); }},
+    {wire::Bin_BITWISE_OR, [](double x, double y) { return static_cast<double>(lround(x) | lround(y)); }},
+    {wire::Bin_BITWISE_XOR, [](double x, double y) { return static_cast<double>(lround(x) ^ lround(y)); }},
 };
 
 /// Two shapes that broadcast to `out`.
@@ -194,7 +198,10 @@ TEST(BinaryOp, WhatCannotBeComputedIsRefused) {
     model_of(op).expect_error({&a, &zero}, "division by zero");
   for (wire::Bin op : {wire::Bin_DIV, wire::Bin_ATAN2, wire::Bin_MUL_SILU})
     model_of(op).expect_error({&a, &zero}, "not for integers");
-  for (int op : {18, 23, 24, 25, 26, 27, 28, 30, -1, kIntMin}) model_of(op).expect_error({&a, &a}, "unknown operation");
+  const Tensor real = floats({2}, {1, 2});
+  for (wire::Bin op : {wire::Bin_BITWISE_AND, wire::Bin_BITWISE_OR, wire::Bin_BITWISE_XOR})
+    model_of(op).expect_error({&a, &real}, "bits of floats");
+  for (int op : {18, 27, 28, 30, -1, kIntMin}) model_of(op).expect_error({&a, &a}, "unknown operation");
   for (int activation : {2, -1, kIntMin}) model_of(wire::Bin_ADD, activation).expect_error({&a, &a}, "activation");
   const Tensor three = integers({3}, {1, 2, 3});
   model_of(wire::Bin_ADD).expect_error({&a, &three}, "shapes that do not broadcast");
@@ -237,6 +244,16 @@ TEST(Eltwise, EveryKindOfSeveralOperands) {
       if (HasFatalFailure()) FAIL() << "kind " << kind << ", case " << n;
     }
   }
+}
+
+TEST(Eltwise, IntegersWrap) {
+  constexpr int kIntMax = std::numeric_limits<int>::max();
+  const Tensor a = Tensor::of({kIntMax, 1 << 16, -5});
+  const Tensor b = Tensor::of({1, 1 << 16, 7});
+  expect_same(eltwise_model(wire::EltKind_SUM, 2).output({&a, &b}), Tensor::of({kIntMin, 1 << 17, 2}));
+  expect_same(eltwise_model(wire::EltKind_SUB, 2).output({&a, &b}), Tensor::of({kIntMax - 1, 0, -12}));
+  expect_same(eltwise_model(wire::EltKind_PROD, 2).output({&a, &b}), Tensor::of({kIntMax, 0, -35}));
+  expect_same(eltwise_model(wire::EltKind_MAXIMUM, 2).output({&a, &b}), Tensor::of({kIntMax, 1 << 16, 7}));
 }
 
 TEST(Eltwise, WhatCannotBeComputedIsRefused) {

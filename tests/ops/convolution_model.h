@@ -21,6 +21,7 @@ struct Conv {
   Pad pad = Pad::listed;
   Fused fused = Fused::none;
   bool bias = true;
+  bool output_shape = false;  // the last operand gives it
   std::vector<float> weight = {}, bias_values = {};
 
   int in_channels() const { return group * in_per_group; }
@@ -44,6 +45,7 @@ inline Table write(Builder& builder, const Conv& c) {
   common.add_inputCount(c.in_channels());
   common.add_outputCount(c.out_channels());
   common.add_relu(c.fused == Fused::relu);
+  common.add_hasOutputShape(c.output_shape);
   common.add_relu6(c.fused == Fused::relu6);
   common.add_padMode(c.pad == Pad::same    ? wire::ConvPad_SAME
                      : c.pad == Pad::valid ? wire::ConvPad_VALID

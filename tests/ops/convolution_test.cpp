@@ -87,9 +87,7 @@ Conv random_deconvolution(Rng& rng) {
 }
 
 /// Scatters: every input element times the kernel is added around its place in the output.
-void expect_deconvolution(const Tensor& y, const Conv& c, const Tensor& x) {
-  const Window h = deconvolution_window(c.h, c.pad);
-  const Window w = deconvolution_window(c.w, c.pad);
+void expect_deconvolution(const Tensor& y, const Conv& c, const Tensor& x, const Window& h, const Window& w) {
   const Dims out{c.batch, c.out_channels(), h.out, w.out};
   const auto offset = [&](const Dims& o) { return u(((o[0] * out[1] + o[1]) * out[2] + o[2]) * out[3] + o[3]); };
   std::vector<double> sum(u(element_count(out)));
@@ -113,6 +111,10 @@ void expect_deconvolution(const Tensor& y, const Conv& c, const Tensor& x) {
                 [&](const Dims& o) { return Exact{activate(c.fused, sum[offset(o)]), 1e-5 * absolute[offset(o)]}; });
 }
 
+void expect_deconvolution(const Tensor& y, const Conv& c, const Tensor& x) {
+  expect_deconvolution(y, c, x, deconvolution_window(c.h, c.pad), deconvolution_window(c.w, c.pad));
+}
+
 TEST(Deconvolution, MatchesTheDefinition) {
   Rng rng(3);
   for (int n = 0; n < 60; ++n) {
@@ -121,6 +123,67 @@ TEST(Deconvolution, MatchesTheDefinition) {
     expect_deconvolution(model_of(wire::Kind_Deconvolution, c).output({&x}), c, x);
     if (HasFatalFailure()) FAIL() << "case " << n;
   }
+}
+
+/// A deconvolution whose second operand is a constant of the model: the shape of its output.
+ModelBytes shaped_deconvolution(const Conv& c, const std::vector<int>& shape) {
+  const std::vector<int> dims{static_cast<int>(shape.size())};
+  NetSpec net{.tensors = {"x", "shape", "y"}};
+  net.ops.push_back(input_op("x", 0, {1}));
+  net.ops.push_back({wire::Kind_Const, "shape", {}, {1}, wire::OpParameter_Blob, [=](Builder& b) {
+                       return wire::CreateBlobDirect(b, &dims, wire::Layout_NCHW, wire::DType_DT_INT32, nullptr,
+                                                     nullptr, &shape)
+                           .Union();
+                     }});
+  net.ops.push_back({wire::Kind_Deconvolution, "y", {0, 1}, {2}, wire::OpParameter_Convolution2D, [&c](Builder& b) {
+                       return write(b, c);
+                     }});
+  return build(net);
+}
+
+TEST(Deconvolution, OutputShapeOfTheModel) {
+  Rng rng(4);
+  for (int n = 0; n < 40; ++n) {
+    Conv c = random_deconvolution(rng);
+    c.output_shape = true;
+    Window h = deconvolution_window(c.h, c.pad);
+    Window w = deconvolution_window(c.w, c.pad);
+    h.out += pick(rng, 0, 2);
+    w.out += pick(rng, 0, 2);
+    if (c.pad == Pad::same) {
+      h.begin = ((c.h.in - 1) * c.h.stride + c.h.kernel - h.out) / 2;
+      w.begin = ((c.w.in - 1) * c.w.stride + c.w.kernel - w.out) / 2;
+    }
+    const Tensor x = random_tensor(rng, c.in_dims());
+    // Rows and columns stand where NHWC has them.
+    const std::vector<int> shape{c.batch, static_cast<int>(h.out), static_cast<int>(w.out), c.out_channels()};
+    const ModelBytes bytes = shaped_deconvolution(c, shape);
+    auto model = Model::parse(bytes.bytes(), "shaped.mnn");
+    ASSERT_TRUE(model) << model.error().message;
+    auto op = make_op(*model, model->graph().ops.back());
+    ASSERT_TRUE(op) << op.error().message;
+    EXPECT_TRUE((*op)->is_parameter(1));
+    const Tensor given = Tensor::of({shape.begin(), shape.end()});
+    const std::vector<const Tensor*> inputs{&x, &given};
+    auto y = run_reference(**op, OneOp::operands(inputs), inputs, std::nullopt);
+    ASSERT_TRUE(y) << y.error().message;
+    expect_deconvolution(y->front(), c, x, h, w);
+    if (HasFailure()) FAIL() << "case " << n;
+  }
+}
+
+TEST(Deconvolution, AbsurdOutputShapesAreRefused) {
+  constexpr int kLow = std::numeric_limits<int>::min();
+  Conv c{.output_shape = true, .weight = {1}, .bias_values = {0}};
+  for (const std::vector<int>& shape :
+       std::vector<std::vector<int>>{{1, 2}, {1, 0, 2, 1}, {1, 2, -1, 1}, {1, kLow, 2, 1}}) {
+    const ModelBytes bytes = shaped_deconvolution(c, shape);
+    auto model = Model::parse(bytes.bytes(), "shaped.mnn");
+    ASSERT_TRUE(model) << model.error().message;
+    EXPECT_FALSE(make_op(*model, model->graph().ops.back())) << ::testing::PrintToString(shape);
+  }
+  const Tensor x = floats({1, 1, 1, 1}, {1});
+  model_of(wire::Kind_Deconvolution, c).expect_error({&x}, "no shape");
 }
 
 TEST(ConvolutionStages, ExactElementsAndMagnitudeFitTheValue) {
@@ -179,8 +242,8 @@ TEST(ConvolutionStages, AnActivationNodeKeepsTheBatch) {
   const OneOp model = model_of(wire::Kind_Convolution, c);
   const auto operands = OneOp::operands({&x});
   const Operand out{.present = true, .spec = {DType::f32, {6, 4, 1, 1}}};
-  auto stages =
-      model.op().lower({.inputs = operands, .outputs = {&out, 1}, .dumped = [](std::string_view) { return true; }});
+  const auto dumped = [](std::string_view stage) { return stage == "ReluTensor" || stage.ends_with("ReshapeTensor"); };
+  auto stages = model.op().lower({.inputs = operands, .outputs = {&out, 1}, .dumped = dumped});
   ASSERT_TRUE(stages) << stages.error().message;
   ASSERT_EQ(stages->size(), 2U);
   const Tensor* from = &x;

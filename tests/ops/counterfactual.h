@@ -40,18 +40,35 @@ struct Found {
   std::vector<std::string> ties;  // causes of all decisive matches, the first included
 };
 
-/// Judges `device` as the output of the one stage of `right`, and looks for the cause. `peers` are other tensors of the
-/// run with the dims that a hypothesis asks for.
-inline Found cause_of(const OneOp& right, const std::vector<const Tensor*>& inputs, const Tensor& device,
-                      const std::vector<const Tensor*>& peers = {}) {
-  const std::vector<Stage> stages = right.stages(inputs);
-  if (stages.size() != 1) {
-    ADD_FAILURE() << stages.size() << " stages; one was expected";
+/// The stages of an operator whose operands are tensors of the device, but for those of `constants`.
+inline std::vector<Stage> stages_of(const OneOp& right, const std::vector<const Tensor*>& inputs,
+                                    const std::set<std::size_t>& constants = {},
+                                    const std::set<std::string>& dumped = {}, Layout layout = Layout::logical) {
+  std::vector<Operand> operands = OneOp::operands(inputs);
+  for (std::size_t k = 0; k < operands.size(); ++k) {
+    if (constants.count(k) == 0) operands[k].host = nullptr, operands[k].layout = layout;
+  }
+  auto specs = right.op().infer(OneOp::operands(inputs));
+  if (!specs) {
+    ADD_FAILURE() << specs.error().message;
     return {};
   }
-  const Stage& stage = stages.front();
-  std::vector<const Tensor*> from;
-  for (int k : stage.inputs) from.push_back(inputs[u(k)]);
+  std::vector<Operand> outputs;
+  for (const TensorSpec& spec : *specs) outputs.push_back({.present = true, .spec = spec, .layout = layout});
+  auto stages = right.op().lower({.inputs = operands, .outputs = outputs, .dumped = [&](std::string_view name) {
+                                    return dumped.count(std::string(name)) == 1;
+                                  }});
+  if (!stages) {
+    ADD_FAILURE() << stages.error().message;
+    return {};
+  }
+  return std::move(*stages);
+}
+
+/// Judges `device` as the output of a stage that reads `from`, and looks for the cause. `peers` are other tensors of
+/// the run with the dims that a hypothesis asks for.
+inline Found cause_of(const Stage& stage, const std::vector<const Tensor*>& from, const Tensor& device,
+                      const std::vector<const Tensor*>& peers = {}) {
   auto bounds = Bounds::load("v75", 1);
   if (!bounds) {
     ADD_FAILURE() << bounds.error().message;
@@ -94,6 +111,19 @@ inline Found cause_of(const OneOp& right, const std::vector<const Tensor*>& inpu
     found.ties.push_back(attempt.hypothesis.cause);
   }
   return found;
+}
+
+/// The same for the one stage of `right`, all of whose operands are host values.
+inline Found cause_of(const OneOp& right, const std::vector<const Tensor*>& inputs, const Tensor& device,
+                      const std::vector<const Tensor*>& peers = {}) {
+  const std::vector<Stage> stages = right.stages(inputs);
+  if (stages.size() != 1) {
+    ADD_FAILURE() << stages.size() << " stages; one was expected";
+    return {};
+  }
+  std::vector<const Tensor*> from;
+  for (int k : stages.front().inputs) from.push_back(inputs[u(k)]);
+  return cause_of(stages.front(), from, device, peers);
 }
 
 }  // namespace qnndbg::test

@@ -171,6 +171,34 @@ TEST(Unsqueeze, PositionsOfTheOutput) {
   for (const std::vector<int>& axes : wrong) squeeze_model(wire::Kind_Unsqueeze, axes).expect_error({&x}, "axes");
 }
 
+OneOp expand_model(int axis, int operands) {
+  return OneOp(wire::Kind_ExpandDims, operands, wire::OpParameter_ExpandDims, [axis](Builder& b) {
+    return wire::CreateExpandDims(b, wire::DType_DT_FLOAT, wire::DType_DT_INT32, axis).Union();
+  });
+}
+
+TEST(ExpandDims, OnePositionOfTheOutput) {
+  Rng rng(94);
+  const Tensor x = any_tensor(rng, {3, 4});
+  const auto check = [&](int axis, const Dims& out) {
+    expect_reshaped(expand_model(axis, 1), {&x}, out);
+    const Tensor operand = integers({}, {axis});
+    expect_reshaped(expand_model(7, 2), {&x, &operand}, out);
+  };
+  check(0, {1, 3, 4});
+  check(1, {3, 1, 4});
+  check(2, {3, 4, 1});
+  check(-1, {3, 4, 1});
+  check(-3, {1, 3, 4});
+  for (int axis : {3, -4, kLow, kHigh}) {
+    expand_model(axis, 1).expect_error({&x}, "axis");
+    const Tensor operand = Tensor::of({axis});
+    expand_model(0, 2).expect_error({&x, &operand}, "axis");
+  }
+  const Tensor pair = Tensor::of({0, 1});
+  expand_model(0, 2).expect_error({&x, &pair}, "two axes");
+}
+
 OneOp permute_model(const std::vector<int>& permutation) {
   return OneOp(wire::Kind_Permute, 1, wire::OpParameter_Permute,
                [permutation](Builder& b) { return wire::CreatePermuteDirect(b, &permutation).Union(); });
@@ -254,6 +282,20 @@ TEST(GatherV2, TakesSlicesByIndex) {
     if (axis == 0) expect_moved(OneOp(wire::Kind_GatherV2, 2).output({&x, &indices}), x, out, from);
     if (HasFailure()) FAIL() << "case " << n;
   }
+}
+
+TEST(Gather, TheAxisStandsInItsOwnTable) {
+  Rng rng(95);
+  const Tensor x = any_tensor(rng, {3, 4});
+  const Tensor indices = Tensor::of({2, 0});
+  const auto model = [](int axis) {
+    return OneOp(wire::Kind_Gather, 2, wire::OpParameter_Gather, [axis](Builder& b) {
+      return wire::CreateGather(b, wire::DType_DT_INT32, wire::DType_DT_FLOAT, false, axis).Union();
+    });
+  };
+  expect_moved(model(0).output({&x, &indices}), x, {2, 4}, [](const Dims& o) { return Dims{o[0] == 0 ? 2 : 0, o[1]}; });
+  expect_moved(model(1).output({&x, &indices}), x, {3, 2}, [](const Dims& o) { return Dims{o[0], o[1] == 0 ? 2 : 0}; });
+  for (int axis : {2, -3, kLow, kHigh}) model(axis).expect_error({&x, &indices}, "axis");
 }
 
 TEST(GatherV2, IndicesAndAxesOutOfRangeAreRefused) {

@@ -115,10 +115,28 @@ TEST(MatMul, ShapesThatDoNotFitAreRefused) {
   const Tensor b = random_tensor(rng, {3, 4});
   const Tensor bias = random_tensor(rng, {3});
   model.expect_error({&a, &b, &bias}, "bias of 3 for 4 columns");
+  const Tensor whole_numbers = random_integers(rng, {4}, 0, 3);
+  model.expect_error({&a, &b, &whole_numbers}, "a bias of integers");
   model.expect_error({&a}, "one operand");
   const Tensor i = random_integers(rng, {3, 4}, 0, 3);
   model.expect_error({&a, &i}, "integers");
   OneOp(wire::Kind_MatMul, 2).expect_error({&a, &b}, "no parameters");
+}
+
+TEST(BatchMatMul, MatchesTheDefinition) {
+  Rng rng(43);
+  for (int n = 0; n < 30; ++n) {
+    const Product p = random_product(rng);
+    const Tensor a = random_tensor(rng, p.a);
+    const Tensor b = random_tensor(rng, p.b);
+    const OneOp model(wire::Kind_BatchMatMul, 2, wire::OpParameter_BatchMatMulParam, [&](Builder& builder) {
+      return wire::CreateBatchMatMulParam(builder, p.transpose_a, p.transpose_b).Union();
+    });
+    expect_product(model.chained({&a, &b}, {}).at(0), p, a, b, nullptr);
+    if (!p.transpose_a && !p.transpose_b)
+      expect_product(OneOp(wire::Kind_BatchMatMul, 2).output({&a, &b}), p, a, b, nullptr);
+    if (HasFailure()) FAIL() << "case " << n;
+  }
 }
 
 TEST(MatMul, EmptyInnerAxisSumsToZero) {

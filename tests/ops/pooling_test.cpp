@@ -173,12 +173,36 @@ TEST(Pooling3D, GlobalMeanAndMaximum) {
   }
 }
 
+TEST(Pooling3D, AnyNumberOfSpatialAxes) {
+  Rng rng(25);
+  for (int rank : {3, 5}) {
+    const Tensor x = random_tensor(rng, random_dims(rng, rank, 2, 4));
+    Dims out(u(rank), 1);
+    out[0] = x.dims()[0];
+    out[1] = x.dims()[1];
+    const Dims spatial(x.dims().begin() + 2, x.dims().end());
+    for (bool average : {false, true}) {
+      expect_tensor(global_model(average).output({&x}), DType::f32, out, [&](const Dims& o) {
+        double sum = 0;
+        double largest = -HUGE_VAL;
+        for (const Dims& place : indices_of(spatial)) {
+          Dims from{o[0], o[1]};
+          from.insert(from.end(), place.begin(), place.end());
+          sum += at(x, from);
+          largest = std::max(largest, at(x, from));
+        }
+        return average ? Exact{sum / static_cast<double>(element_count(spatial)), 1e-6} : Exact{largest, 0};
+      });
+    }
+  }
+}
+
 TEST(Pooling3D, WindowsAndOtherRanksAreRefused) {
   Rng rng(24);
   const Tensor x = random_tensor(rng, {1, 2, 4, 4});
   global_model(true, false).expect_error({&x}, "windows");
-  const Tensor five = random_tensor(rng, {1, 2, 2, 2, 2});
-  global_model(true).expect_error({&five}, "rank 5");
+  const Tensor flat = random_tensor(rng, {2, 2});
+  global_model(true).expect_error({&flat}, "rank 2");
   OneOp(wire::Kind_Pooling3D, 1).expect_error({&x}, "no parameters");
 }
 

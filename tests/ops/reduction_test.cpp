@@ -101,6 +101,26 @@ TEST(Reduction, IntegerMeanDividesAxisByAxis) {
                 [](const Dims&) { return Exact{-1, 0}; });
 }
 
+TEST(Reduction, IntegersWrap) {
+  constexpr int kHigh = std::numeric_limits<int>::max();
+  constexpr int kLow = std::numeric_limits<int>::min();
+  const Tensor x = Tensor::of({kHigh, 1, 1});
+  expect_same(model_of(wire::Red_SUM, {0}, true).output({&x}), Tensor::of({kLow + 1}));
+  const Tensor factors = Tensor::of({1 << 16, 1 << 15, 3});
+  expect_same(model_of(wire::Red_PROD, {0}, true).output({&factors}), Tensor::of({kLow}));
+  const Tensor ends = Tensor::of({kHigh, kLow, 0});
+  expect_same(model_of(wire::Red_MAXIMUM, {0}, true).output({&ends}), Tensor::of({kHigh}));
+  expect_same(model_of(wire::Red_MINIMUM, {0}, true).output({&ends}), Tensor::of({kLow}));
+}
+
+TEST(Reduction, AnyAndAllOfIntegers) {
+  const Tensor x = integers({4, 2}, {0, 0, 3, 0, 0, -1, 2, 5});
+  expect_same(model_of(wire::Red_ANY, {1}, false).output({&x}), Tensor::of({0, 1, 1, 1}));
+  expect_same(model_of(wire::Red_ALL, {1}, false).output({&x}), Tensor::of({0, 0, 0, 1}));
+  expect_same(model_of(wire::Red_ANY, {0, 1}, false).output({&x}), integers({}, {1}));
+  expect_same(model_of(wire::Red_ALL, {0, 1}, false).output({&x}), integers({}, {0}));
+}
+
 TEST(Reduction, AxesNamedTwiceCountOnce) {
   Rng rng(51);
   const Tensor x = random_tensor(rng, {2, 3, 4});
@@ -112,7 +132,7 @@ TEST(Reduction, AbsurdParametersAreRefused) {
   const Tensor x = random_tensor(rng, {2, 3});
   for (int axis : {2, -3, std::numeric_limits<int>::min(), std::numeric_limits<int>::max()})
     model_of(wire::Red_SUM, {axis}, true).expect_error({&x}, "axis " + std::to_string(axis));
-  for (int kind : {1, 2, 7, 8, 100})  // ASUM, SUMSQ, ANY, ALL and none at all
+  for (int kind : {1, 2, 7, 8, 100})  // ASUM, SUMSQ, ANY and ALL of floats, and none at all
     model_of(static_cast<wire::Red>(kind), {0}, true).expect_error({&x}, "kind " + std::to_string(kind));
   const Tensor empty = Tensor::f32({2, 0});
   model_of(wire::Red_MEAN, {1}, true).expect_error({&empty}, "an empty axis");

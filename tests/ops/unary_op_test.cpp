@@ -155,10 +155,14 @@ TEST(Activations, MatchTheirFormulas) {
   const OneOp elu(wire::Kind_ELU, 1, wire::OpParameter_ELU,
                   [](Builder& b) { return wire::CreateELU(b, 1.25F).Union(); });
   expect_function(elu, [](double x) { return x >= 0 ? x : 1.25 * (std::exp(x) - 1); }, 1e-6);
+  const OneOp selu(wire::Kind_Selu, 1, wire::OpParameter_Selu,
+                   [](Builder& b) { return wire::CreateSelu(b, 1.5F, 1.25F).Union(); });
+  expect_function(selu, [](double x) { return 1.5 * (x > 0 ? x : 1.25 * (std::exp(x) - 1)); }, 1e-6);
   expect_function(OneOp(wire::Kind_AbsVal, 1), [](double x) { return std::abs(x); }, 0);
   Rng rng(75);
   const Tensor x = random_tensor(rng, {2});
   OneOp(wire::Kind_ELU, 1).expect_error({&x}, "no parameters");
+  OneOp(wire::Kind_Selu, 1).expect_error({&x}, "no parameters");
 }
 
 TEST(PRelu, OneSlopeOrOnePerChannel) {
@@ -232,6 +236,12 @@ TEST(Cast, FloatsAndIntegers) {
   expect_same(cast_model(wire::DType_DT_DOUBLE).output({&i}), floats({4}, {5, -7, 0, 16777216}));
   expect_same(cast_model(wire::DType_DT_INT32).output({&i}), i);
   expect_same(cast_model(wire::DType_DT_BOOL).output({&i}), integers({4}, {1, 1, 0, 1}));
+  // Bytes wrap.
+  const Tensor wide = integers({5}, {300, -2, 127, 128, 255});
+  expect_same(cast_model(wire::DType_DT_UINT8).output({&wide}), integers({5}, {44, 254, 127, 128, 255}));
+  expect_same(cast_model(wire::DType_DT_INT8).output({&wide}), integers({5}, {44, -2, 127, -128, -1}));
+  const Tensor real = floats({3}, {300.9F, -2.9F, 0.9F});
+  expect_same(cast_model(wire::DType_DT_UINT8).output({&real}), integers({3}, {44, 254, 0}));
   cast_model(wire::DType_DT_STRING).expect_error({&i}, "a cast to text");
   cast_model(static_cast<wire::DType>(999)).expect_error({&i}, "an unknown type");
   OneOp(wire::Kind_Cast, 1).expect_error({&i}, "no parameters");

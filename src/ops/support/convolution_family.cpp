@@ -7,7 +7,9 @@
 #include "ops/support/convolution_mistakes.h"
 #include "ops/support/data_movement.h"
 #include "ops/support/elementwise.h"
+#include "ops/support/float_detour.h"
 #include "ops/support/host_values.h"
+#include "ops/support/quantized_constants.h"
 
 namespace qnndbg {
 namespace {
@@ -131,6 +133,13 @@ double convolution_value(const ConvKind& kind, const ConvVariant& variant, const
 }
 
 Result<ConvVariant> conv_constants(const Model& model, int op, const RunContext& run) {
+  if (run.constants && run.fixed_point) {
+    auto integers = integer_conv_constants(model, op);
+    if (!integers) return fail(integers.error());
+    if (*integers)
+      return ConvVariant{
+          .weight = std::move((*integers)->weight), .bias = std::move((*integers)->bias), .geometry = {}};
+  }
   auto weight = model.convolution_weight(op);
   if (!weight) return fail(weight.error());
   auto bias = model.convolution_bias(op);
@@ -149,7 +158,8 @@ Result<std::vector<TensorSpec>> ConvolutionFamily::infer(std::span<const Operand
   auto x = require_operand(inputs, 0, 4);
   if (!x) return fail(x.error());
   if (x->dims.size() != 4) return fail("input of rank {}, a 2-D convolution needs rank 4", x->dims.size());
-  if (inputs.size() > 1 && inputs[1].present) return fail("weights computed on the device are not supported");
+  if (parameters_.out_extents.empty() && inputs.size() > 1 && inputs[1].present)
+    return fail("weights computed on the device are not supported");
   const std::int64_t channels = x->dims[1];
   const std::int64_t group = parameters_.geometry.group;
   if (channels % group != 0 || parameters_.output_channels % group != 0) {
@@ -270,7 +280,7 @@ Result<std::vector<Stage>> ConvolutionFamily::lower(const LowerContext& context)
                         return StageResult{.value = std::move(moved)};
                       }});
   }
-  return stages;
+  return with_float_detour(std::move(stages), context);
 }
 
 }  // namespace qnndbg

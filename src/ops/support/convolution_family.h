@@ -20,6 +20,8 @@ struct ConvParameters {
   std::vector<std::int64_t> pads;      // [top, left, bottom, right] or empty
   std::int64_t pad_x = 0, pad_y = 0;   // when `pads` is empty
   std::vector<std::int64_t> out_pads;  // deconvolution output padding [h, w]
+  /// Deconvolution: rows and columns of the output where the model's last operand gives them, else empty.
+  std::vector<std::int64_t> out_extents;
   std::int64_t input_channels = 0, output_channels = 0;
   const Activation* activation = nullptr;  // fused: ReLU or ReLU6; nullptr: none
 };
@@ -73,6 +75,7 @@ class ConvolutionFamily final : public Op {
   Result<std::vector<TensorSpec>> infer(std::span<const Operand> inputs) const override;
   Result<std::vector<Stage>> lower(const LowerContext& context) const override;
   bool has_constants() const override { return true; }
+  bool is_parameter(int input) const override { return input >= 1 && !parameters_.out_extents.empty(); }
   Layout output_layout(std::span<const Operand>) const override { return Layout::channel_last; }
 
  private:

@@ -125,13 +125,14 @@ class Search {
   bool near(std::int64_t element, double sum) const { return close(element, activated(sum)); }
 
   bool close(std::int64_t element, double y) const {
-    y = std::clamp(y, -kHtpHalfMax, kHtpHalfMax);
+    y = c_.evidence.clipped(std::clamp(y, -kHtpHalfMax, kHtpHalfMax));
     return std::fabs(device_[at(element)] - y) <= 1.05 * c_.evidence.line.at(y);
   }
 
   /// True when the fused activation passes the device's value through, so that it shows the sum before it.
   bool shows_sum(std::int64_t element) const {
     const float d = device_[at(element)];
+    if (c_.evidence.saturated(d)) return false;
     return c_.right.activation == nullptr || (d > 0 && !(c_.right.activation->name == "ReLU6" && d >= 6));
   }
 
@@ -277,6 +278,8 @@ class Search {
       Interval& interval = observed[at(channel_of(static_cast<std::int64_t>(i)))];
       if (shows_sum(static_cast<std::int64_t>(i))) {
         interval.meet(d - y[i] - tolerance, d - y[i] + tolerance);
+      } else if (c_.evidence.saturated(d)) {
+        continue;
       } else if (d <= 0) {
         interval.at_most(tolerance - y[i]);
       } else {

@@ -7,6 +7,24 @@
 
 namespace qnndbg {
 
+/// Calls f(elements of x, elements of y) with their type. Precondition: both tensors have the same one.
+template <class F>
+void with_elements(const Tensor& x, Tensor& y, F f) {
+  if (x.type() == DType::f32) {
+    f(x.f32(), y.f32());
+  } else {
+    f(x.i32(), y.i32());
+  }
+}
+
+/// out[i0, i1, ...] = in[i0 * strides[0] + i1 * strides[1] + ...]: strides count elements of `in`, 0 repeats an axis.
+/// Precondition: every position lies inside `in`.
+Tensor strided_copy(const Tensor& in, Dims dims, const Dims& strides);
+
+/// The parts side by side along `axis` of `dims`. Each holds one position of that axis, whether its own dims show the
+/// extent 1 or leave it out. Precondition: their element counts fit, and they have one type.
+Tensor stack(std::span<const Tensor* const> parts, Dims dims, int axis);
+
 /// out.dims[i] = in.dims[permutation[i]]; either element type.
 Tensor permute(const Tensor& in, const std::vector<int>& permutation);
 

@@ -35,6 +35,19 @@ Result<std::vector<std::int64_t>> host_integers(std::span<const Operand> operand
   return std::vector<std::int64_t>(tensor.i32().begin(), tensor.i32().end());
 }
 
+Result<std::vector<std::int64_t>> listed_integers(const std::vector<std::int64_t>& parameters,
+                                                  std::span<const Operand> operands, int k, std::string_view what) {
+  if (!parameters.empty() || !has_operand(operands, k)) return parameters;
+  return host_integers(operands, k, what);
+}
+
+Result<std::int64_t> host_integer(std::span<const Operand> operands, int k, std::string_view what) {
+  auto values = host_integers(operands, k, what);
+  if (!values) return fail(values.error());
+  if (values->size() != 1) return fail("operand {} ({}) holds {} values, one is needed", k, what, values->size());
+  return values->front();
+}
+
 Result<std::vector<float>> host_floats(std::span<const Operand> operands, int k, std::string_view what) {
   auto value = host_value(operands, k, what);
   if (!value) return fail(value.error());
@@ -46,6 +59,18 @@ Result<std::vector<float>> host_floats(std::span<const Operand> operands, int k,
 Result<int> normalize_axis(std::int64_t axis, int rank) {
   if (axis < -rank || axis >= rank) return fail("axis {} is outside a tensor of rank {}", axis, rank);
   return static_cast<int>(axis < 0 ? axis + rank : axis);
+}
+
+Result<int> axis_of(std::optional<std::int64_t> parameter, std::span<const Operand> operands, int k) {
+  auto x = require_operand(operands, 0);
+  if (!x) return fail(x.error());
+  std::int64_t axis = parameter.value_or(0);
+  if (!parameter && has_operand(operands, k)) {
+    auto given = host_integer(operands, k, "axis");
+    if (!given) return fail(given.error());
+    axis = *given;
+  }
+  return normalize_axis(axis, static_cast<int>(x->dims.size()));
 }
 
 }  // namespace qnndbg

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -15,6 +16,14 @@ Result<std::vector<std::int64_t>> host_integers(std::span<const Operand> operand
 /// The numbers of operand `k`, of either type.
 Result<std::vector<float>> host_floats(std::span<const Operand> operands, int k, std::string_view what);
 
+/// Integers that stand in the operator's parameters or else, when there are none, are operand `k`. Empty when neither
+/// is there.
+Result<std::vector<std::int64_t>> listed_integers(const std::vector<std::int64_t>& parameters,
+                                                  std::span<const Operand> operands, int k, std::string_view what);
+
+/// The one integer of operand `k`, as listed in host_integers.
+Result<std::int64_t> host_integer(std::span<const Operand> operands, int k, std::string_view what);
+
 /// True when operand k is given (not -1, not beyond the list).
 bool has_operand(std::span<const Operand> operands, int k);
 
@@ -23,6 +32,9 @@ Result<TensorSpec> require_operand(std::span<const Operand> operands, int k, int
 
 /// Wraps a negative axis; an error when it is outside -rank .. rank-1.
 Result<int> normalize_axis(std::int64_t axis, int rank);
+
+/// An axis of operand 0 that stands in the parameters, else is operand `k`, else is 0; wrapped.
+Result<int> axis_of(std::optional<std::int64_t> parameter, std::span<const Operand> operands, int k);
 
 /// Ints of a FlatBuffers-like vector pointer (null: empty).
 template <class V>

@@ -14,7 +14,9 @@ enum class PoolCount : std::uint8_t {
   inside,  // cells inside the input
   // cells up to the input's end plus the begin-side padding, whatever the end side has (as MNN's CPU counts); what a
   // ceil-mode window sticks out beyond that is not counted
-  with_padding
+  with_padding,
+  // every cell of the window, wherever it lies
+  whole_window
 };
 
 struct PoolGeometry {
@@ -27,5 +29,9 @@ struct PoolGeometry {
 /// magnitude of the average's error bound. A window wholly outside the input gives 0.
 Tensor pool(const Tensor& x, PoolKind kind, PoolCount count, const PoolGeometry& geometry, const Dims& out,
             bool absolute = false);
+
+/// One element of the same.
+float pool_element(const Tensor& x, PoolKind kind, PoolCount count, const PoolGeometry& geometry, const Dims& out,
+                   std::int64_t element, bool absolute = false);
 
 }  // namespace qnndbg

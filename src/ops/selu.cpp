@@ -1,0 +1,37 @@
+// Selu: scale * (x > 0 ? x : alpha * (exp(x) - 1)).
+#include <cmath>
+
+#include "graph/mnn_wire.h"
+#include "ops/registry.h"
+#include "ops/support/elementwise.h"
+
+namespace qnndbg {
+namespace {
+
+class Selu final : public ElementwiseOp {
+ public:
+  Selu(float scale, float alpha) : scale_(scale), alpha_(alpha) {}
+
+ protected:
+  Result<Stage> stage() const override {
+    // MNN's QNN backend has no node for it.
+    return unary_stage("", "unmeasured", [scale = scale_, alpha = alpha_](float x) {
+      return scale * (x > 0 ? x : alpha * std::expm1(x));
+    });
+  }
+
+ private:
+  float scale_;
+  float alpha_;
+};
+
+Result<std::unique_ptr<Op>> make(const Model& model, const OpNode& node) {
+  const wire::Selu* main = model.wire_op(node.index).main_as_Selu();
+  if (main == nullptr) return fail("its Selu parameters are missing");
+  return std::make_unique<Selu>(main->scale(), main->alpha());
+}
+
+const RegisterOp kRegister{"Selu", make};
+
+}  // namespace
+}  // namespace qnndbg

@@ -1,0 +1,66 @@
+// Unpack: one output per position of an axis, without that axis.
+#include "graph/mnn_wire.h"
+#include "ops/registry.h"
+#include "ops/support/data_movement.h"
+#include "ops/support/host_values.h"
+#include "ops/support/layouts.h"
+#include "ops/support/slice_kernel.h"
+
+namespace qnndbg {
+namespace {
+
+class Unpack final : public Op {
+ public:
+  Unpack(int axis, std::size_t outputs) : axis_(axis), outputs_(outputs) {}
+
+  Result<std::vector<TensorSpec>> infer(std::span<const Operand> inputs) const override {
+    auto x = require_operand(inputs, 0, 1);
+    if (!x) return fail(x.error());
+    auto axis = normalize_axis(axis_, static_cast<int>(x->dims.size()));
+    if (!axis) return fail(axis.error());
+    const std::int64_t extent = x->dims[static_cast<std::size_t>(*axis)];
+    if (extent != static_cast<std::int64_t>(outputs_))
+      return fail("{} outputs for axis {} of {}", outputs_, axis_, to_string(x->dims));
+    x->dims.erase(x->dims.begin() + *axis);
+    return std::vector<TensorSpec>(outputs_, *x);
+  }
+
+  Result<std::vector<Stage>> lower(const LowerContext& context) const override {
+    const Dims& in = context.inputs[0].spec.dims;
+    const int axis = *normalize_axis(axis_, static_cast<int>(in.size()));
+    std::vector<SliceAxis> window;
+    for (std::int64_t extent : in) window.push_back({0, 1, extent});
+    std::vector<Stage> stages;
+    for (std::size_t k = 0; k < context.outputs.size(); ++k) {
+      window[static_cast<std::size_t>(axis)] = {static_cast<std::int64_t>(k), 1, 1};
+      stages.push_back(
+          {.output = static_cast<int>(k),
+           .qnn_type = "UnPack",
+           .inputs = {0},
+           .bound = "exact",
+           .compute = [window, out = context.outputs[k].spec.dims](const RunContext& run) -> Result<StageResult> {
+             StageResult result{.value = slice(*run.inputs[0], window)};
+             result.value.reshape(out);
+             return result;
+           }});
+    }
+    return stages;
+  }
+
+  Layout output_layout(std::span<const Operand> inputs) const override { return follow_first(inputs); }
+
+ private:
+  int axis_;
+  std::size_t outputs_;
+};
+
+Result<std::unique_ptr<Op>> make(const Model& model, const OpNode& node) {
+  const wire::Axis* main = model.wire_op(node.index).main_as_Axis();
+  if (main == nullptr) return fail("its Axis parameter is missing");
+  return std::make_unique<Unpack>(main->axis(), node.outputs.size());
+}
+
+const RegisterOp kRegister{"Unpack", make};
+
+}  // namespace
+}  // namespace qnndbg
