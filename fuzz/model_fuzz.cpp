@@ -1,4 +1,4 @@
-// The model reader: parse, then touch the whole graph, every weight, bias and constant.
+// The model reader: parse, then touch the whole graph, every weight, bias and constant, and cut every operator out.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -6,6 +6,7 @@
 
 #include "graph/mnn_wire.h"
 #include "graph/model.h"
+#include "graph/operator_model.h"
 
 namespace {
 
@@ -58,6 +59,15 @@ double read_operator(const Model& model, const OpNode& op) {
   return sum + static_cast<double>(describe(op).size() + qnndbg::qnn_node_name(op.name).size());
 }
 
+/// A model of one operator is a model again.
+std::size_t cut_out(const Model& model, const OpNode& op) {
+  std::vector<qnndbg::ModelOperand> operands;
+  for (const int tensor : op.inputs) operands.emplace_back().tensor = tensor;
+  const auto cut = qnndbg::cut_operator(model, op.index, operands, {});
+  if (cut) require(Model::parse(cut->bytes, "cut.mnn").has_value());
+  return qnndbg::operator_parameters(model, op.index).size();
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -65,7 +75,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!model) return 0;
   check_graph(model->graph());
   volatile double sum = 0;
-  for (const OpNode& op : model->graph().ops) sum = sum + read_operator(*model, op);
+  for (const OpNode& op : model->graph().ops) {
+    sum = sum + read_operator(*model, op) + static_cast<double>(cut_out(*model, op));
+  }
   for (const char* text : {"conv", "#0", "t0", "t4294967296"}) static_cast<void>(model->graph().find_op(text));
   static_cast<void>(model->graph().find_input("x"));
   return 0;

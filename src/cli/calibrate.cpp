@@ -73,7 +73,7 @@ Result<void> add_run(Calibrator& calibrator, OpenModel& models, const ListedRun&
   Result<std::optional<InputMap>> inputs = read_inputs(files);
   if (!inputs) return fail(std::move(inputs.error()));
   run.inputs = std::move(*inputs);
-  return calibrator.add(**model, run);
+  return calibrator.add(**model, std::move(run));
 }
 
 /// Every run that can be judged; what is wrong with the others goes to `problems`.

@@ -15,6 +15,7 @@ const std::map<std::string, std::string, std::less<>>& examples() {
   static const std::map<std::string, std::string, std::less<>> table = {
       {"qnn-debug",
        "  qnn-debug diagnose --model m.mnn --inputs inputs.json --dump dump     which operators are broken, and why\n"
+       "  qnn-debug replay --model m.mnn --dump dump --op upsample              one operator in depth\n"
        "  qnn-debug inspect m.mnn                                               operators and tensors of a model\n"
        "  qnn-debug baseline --model m.mnn --inputs inputs.json --output ref    every tensor in fp32, as .npy\n"
        "  source <(qnn-debug completion bash)                                   complete commands and options\n"},
@@ -29,6 +30,10 @@ const std::map<std::string, std::string, std::less<>>& examples() {
       {"calibrate",
        "  qnn-debug calibrate --model m.mnn --arch v75 dump1 dump2\n"
        "  qnn-debug calibrate --runs runs.tsv --arch v75 --library 2.51 --output bounds.json\n"},
+      {"replay",
+       "  qnn-debug replay --model m.mnn --dump dump --op upsample\n"
+       "  qnn-debug replay --model m.mnn --dump dump --op '#25' --format json\n"
+       "  qnn-debug replay --model m.mnn --dump dump --op t25 --extract case\n"},
       {"completion",
        "  source <(qnn-debug completion bash)\n"
        "  qnn-debug completion zsh > \"${fpath[1]}/_qnn-debug\"\n"

@@ -14,21 +14,10 @@ namespace {
 
 constexpr const char* kDescription = "find the operators of an MNN model that are really broken on Qualcomm's HTP";
 
-/// The command line for repeating it: words with characters that a shell would read are quoted.
+/// The command line for repeating it.
 std::string quoted(int argc, const char* const* argv) {
-  constexpr std::string_view kSafe = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_./=:,+@%";
   std::string line = "qnn-debug";
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view word = argv[i];
-    line += ' ';
-    if (!word.empty() && word.find_first_not_of(kSafe) == std::string_view::npos) {
-      line += word;
-      continue;
-    }
-    line += '\'';
-    for (const char c : word) line += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    line += '\'';
-  }
+  for (int i = 1; i < argc; ++i) line += ' ' + shell_word(argv[i]);
   return line;
 }
 
@@ -57,6 +46,7 @@ int run(int argc, char** argv) {
   add_inspect(program, session);
   add_baseline(program, session);
   add_calibrate(program, session);
+  add_replay(program, session);
   add_completion(program, session);
   add_help(program, session);
 

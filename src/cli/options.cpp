@@ -66,4 +66,12 @@ Result<std::optional<InputMap>> read_inputs(const ModelArguments& arguments) {
   return std::optional<InputMap>(std::move(*inputs));
 }
 
+std::string shell_word(std::string_view word) {
+  constexpr std::string_view kSafe = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_./=:,+@%";
+  if (!word.empty() && word.find_first_not_of(kSafe) == std::string_view::npos) return std::string(word);
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + '\'';
+}
+
 }  // namespace qnndbg::cli

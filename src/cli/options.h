@@ -42,4 +42,7 @@ Result<std::optional<InputMap>> read_inputs(const ModelArguments& arguments);
 /// "; did you mean `x` or `y`?", or nothing when no candidate is near.
 std::string did_you_mean(std::string_view typed, const std::vector<std::string>& candidates);
 
+/// A word of a command line to be typed again: quoted if it has characters that a shell would read.
+std::string shell_word(std::string_view word);
+
 }  // namespace qnndbg::cli

@@ -8,6 +8,7 @@
 
 #include "diagnose/causes.h"
 #include "diagnose/constant_rounding.h"
+#include "diagnose/opened_run.h"
 #include "diagnose/replay.h"
 
 namespace qnndbg {
@@ -73,29 +74,27 @@ StageFigures figures_of(const StageView& view) {
 /// The figures of one run, kept apart until the run is known to be usable.
 class Calibrator::OneRun {
  public:
-  OneRun(const Calibrator& owner, const Model& model, const CalibrationRun& run)
-      : owner_(owner), model_(model), run_(run) {}
+  OneRun(const Calibrator& owner, const Model& model, CalibrationRun&& run)
+      : owner_(owner), model_(model), run_(std::move(run)) {}
 
   Result<void> judge() {
-    auto dump = Dump::open(run_.dump);
-    if (!dump) return fail(dump.error());
-    auto execution = dump->read_last_complete();
-    if (!execution) return fail(execution.error());
-    DeviceRun device(model_, *execution);
-    const PlanHints hints = device.hints(run_.inputs);
-    const GraphPlan plan = plan_graph(model_, hints);
-    if (auto fits = device.check_dims_against(plan); !fits) return fail(fits.error());
-
-    Replayer replayer({.plan = plan, .run = device, .bounds = owner_.bounds_, .observe = [this](const StageView& view) {
-                         seen_.push_back(figures_of(view));
-                       }});
-    const HalfRounding rounding = rounding_of(plan, device);
+    DiagnoseOptions options;
+    options.dump = run_.dump;
+    options.inputs = std::move(run_.inputs);
+    const auto opened = OpenedRun::open(model_, options);
+    if (!opened) return fail(opened.error());
+    const OpenedRun& run = **opened;
+    // No architecture: the lines of the table as they stand, without the allowance for those that were never measured.
+    ReplaySettings settings = run.replay_settings(HalfKind::htp);
+    const HalfRounding rounding = rounding_of(settings);
+    settings.observe = [this](const StageView& view) { seen_.push_back(figures_of(view)); };
+    Replayer replayer(settings);
     const int total = static_cast<int>(model_.graph().ops.size());
     for (const OpNode& node : model_.graph().ops) {
       if (owner_.options_.progress && !owner_.options_.progress(node.index, total, node.name))
         return fail("interrupted");
-      const PlannedOp& planned = plan.ops[static_cast<std::size_t>(node.index)];
-      if (planned.is_input || !device.dumped(node.index)) continue;
+      const PlannedOp& planned = run.plan().ops[static_cast<std::size_t>(node.index)];
+      if (planned.is_input || !run.device().dumped(node.index)) continue;
       visit(node, replayer, rounding);
     }
     return {};
@@ -106,9 +105,9 @@ class Calibrator::OneRun {
   std::int64_t not_judged() const { return not_judged_; }
 
  private:
-  /// Without the observer: only verdicts count here.
-  HalfRounding rounding_of(const GraphPlan& plan, const DeviceRun& device) const {
-    Replayer plain({.plan = plan, .run = device, .bounds = owner_.bounds_});
+  /// Without an observer: only verdicts count here.
+  static HalfRounding rounding_of(const ReplaySettings& settings) {
+    Replayer plain(settings);
     return find_constant_rounding(plain).value_or(HalfRounding::toward_zero);
   }
 
@@ -190,7 +189,7 @@ class Calibrator::OneRun {
 
   const Calibrator& owner_;
   const Model& model_;
-  const CalibrationRun& run_;
+  CalibrationRun run_;
   std::vector<StageFigures> seen_;  // of the operator that is replayed, in the order of ReplayedOp::judged
   Table table_;
   std::vector<LeftOut> left_out_;
@@ -198,15 +197,15 @@ class Calibrator::OneRun {
 };
 
 Result<Calibrator> Calibrator::create(CalibrationOptions options) {
-  // No architecture: the lines of the table as they stand, without the allowance for those that were never measured.
   auto bounds = Bounds::load("unknown", 1);
   if (!bounds) return fail(bounds.error());
   return Calibrator(std::move(options), std::move(*bounds));
 }
 
-Result<void> Calibrator::add(const Model& model, const CalibrationRun& run) {
-  OneRun one(*this, model, run);
-  if (auto judged = one.judge(); !judged) return fail("{}: {}", run.name, judged.error().message);
+Result<void> Calibrator::add(const Model& model, CalibrationRun run) {
+  const std::string name = run.name;
+  OneRun one(*this, model, std::move(run));
+  if (auto judged = one.judge(); !judged) return fail("{}: {}", name, judged.error().message);
   for (const auto& [key, figures] : one.table()) {
     Figures& sum = table_[key];
     sum.runs.insert(figures.runs.begin(), figures.runs.end());

@@ -67,7 +67,7 @@ class Calibrator {
   /// Judges the last complete execution of a dump. A stage beyond its line is left out when it is beyond by more than
   /// the bug factor, or when a mistake that its operator declares reproduces it; else it counts, and the line is wrong.
   /// After an error nothing of the run counts.
-  Result<void> add(const Model& model, const CalibrationRun& run);
+  Result<void> add(const Model& model, CalibrationRun run);
 
   Calibration finish() const;
 

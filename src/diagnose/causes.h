@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "diagnose/counterfactuals.h"
 #include "diagnose/diagnosis.h"
 #include "diagnose/replay.h"
 
@@ -21,5 +22,9 @@ struct CauseVerdict {
 /// Examines the first broken stage of an operator. The replayer must still hold the operator's operands.
 CauseVerdict find_cause(const Replayer& replayer, const ReplayedOp& replayed, const JudgedStage& broken,
                         HalfRounding constants);
+
+/// The same from what was tried already: the attempts of try_hypotheses for this stage.
+CauseVerdict find_cause(const Replayer& replayer, const ReplayedOp& replayed, const JudgedStage& broken,
+                        HalfRounding constants, const std::vector<Attempt>& attempts);
 
 }  // namespace qnndbg

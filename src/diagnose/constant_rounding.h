@@ -7,6 +7,9 @@
 
 namespace qnndbg {
 
+/// True for operators whose result depends on it: with float constants of their own, or a float constant as an operand.
+bool depends_on_rounding(const GraphPlan& plan, int op);
+
 /// Replays operators with constants under both roundings until one of them fits and the other does not. nullopt: no
 /// operator of the run tells them apart.
 std::optional<HalfRounding> find_constant_rounding(Replayer& replayer);

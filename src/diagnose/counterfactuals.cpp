@@ -46,14 +46,8 @@ ErrorLine line_of(const Bound& bound, std::span<const float> reference) {
   constexpr double kMagnitudePerResult = 4;
   double max = 0;
   for (float v : reference) max = std::max(max, std::isfinite(v) ? std::fabs(static_cast<double>(v)) : 0);
-  ErrorLine line{
-      .relative = bound.y * kHalfUnitRoundoff,
-      .absolute = bound.absolute + (bound.max_y + kMagnitudePerResult * bound.magnitude) * kHalfUnitRoundoff * max};
-  if (bound.clip) {
-    line.low = bound.clip->low;
-    line.high = bound.clip->high;
-  }
-  return line;
+  return {.relative = bound.y * kHalfUnitRoundoff,
+          .absolute = bound.absolute + (bound.max_y + kMagnitudePerResult * bound.magnitude) * kHalfUnitRoundoff * max};
 }
 
 /// Largest error over the sample in units of the bound; nullopt when the hypothesis has no evaluator or its bound needs

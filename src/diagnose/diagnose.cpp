@@ -9,9 +9,9 @@
 #include "diagnose/constant_rounding.h"
 #include "diagnose/encodings.h"
 #include "diagnose/input_check.h"
+#include "diagnose/opened_run.h"
 #include "diagnose/replay.h"
 #include "diagnose/shift.h"
-#include "diagnose/threads.h"
 #include "diagnose/verdict.h"
 #include "knowledge/findings.h"
 
@@ -41,30 +41,18 @@ ErrorFigure figure_of(const Metrics& metrics, std::optional<double> bound_ratio)
   return {.max_abs = metrics.max_abs, .max_rel = metrics.max_rel, .bound_ratio = bound_ratio};
 }
 
-ModelInfo describe(const Model& model) {
-  ModelInfo info;
-  info.file = model.path().filename().string();
-  info.converter_version = model.converter_version();
-  info.source = model.graph().source;
-  info.bytes = model.file_bytes();
-  info.operators = static_cast<int>(model.graph().ops.size());
-  info.tensors = static_cast<int>(model.graph().tensors.size());
-  return info;
-}
-
 /// One run of the main job; the steps stand in diagnose() at the end of the file.
 class Diagnoser {
  public:
-  Diagnoser(const Model& model, const DiagnoseOptions& options, const Execution& execution, DeviceRun& run,
-            const GraphPlan& plan, const Bounds& bounds, Diagnosis& out)
+  Diagnoser(const Model& model, const DiagnoseOptions& options, const OpenedRun& opened, Diagnosis& out)
       : graph_(model.graph()),
         options_(options),
-        execution_(execution),
-        run_(run),
-        plan_(plan),
-        replayer_({plan, run, bounds, options.half}),
-        bounds_(bounds),
-        baseline_(plan),
+        execution_(opened.execution()),
+        run_(opened.device()),
+        plan_(opened.plan()),
+        replayer_(opened.replay_settings(options.half)),
+        bounds_(opened.bounds()),
+        baseline_(opened.plan()),
         out_(out),
         tainted_(graph_.tensors.size(), false),
         end_to_end_(graph_.tensors.size()) {}
@@ -72,7 +60,7 @@ class Diagnoser {
   Result<void> diagnose() {
     list_tensors();
     judge_inserted_copies();
-    decide_rounding();
+    rounding_ = decide_rounding(replayer_, options_.constants, out_.run);
     const int total = static_cast<int>(graph_.ops.size());
     for (const OpNode& node : graph_.ops) {
       if (options_.progress && !options_.progress(node.index, total, node.name)) return fail("interrupted");
@@ -107,19 +95,6 @@ class Diagnoser {
       }
       out_.tensors.push_back(std::move(row));
     }
-  }
-
-  void decide_rounding() {
-    if (options_.constants == ConstantsMode::toward_zero) rounding_ = HalfRounding::toward_zero;
-    if (options_.constants == ConstantsMode::nearest) rounding_ = HalfRounding::nearest;
-    std::optional<HalfRounding> decided;
-    if (options_.constants == ConstantsMode::automatic) {
-      decided = find_constant_rounding(replayer_);
-      rounding_ = decided.value_or(HalfRounding::toward_zero);
-    } else {
-      decided = rounding_;
-    }
-    if (decided) out_.run.constant_rounding = *decided == HalfRounding::nearest ? "nearest" : "toward_zero";
   }
 
   void visit(const OpNode& node) {
@@ -237,8 +212,19 @@ class Diagnoser {
 
   // --- operators --------------------------------------------------------------------------------------------------
 
-  void visit_operator(const OpNode& node, OperatorRow& row) {
+  /// Where the run does not show how constants were rounded, an operator is right if it is so under either rounding.
+  ReplayedOp replay(const OpNode& node) {
     ReplayedOp replayed = replayer_.replay(node.index, rounding_);
+    if (!out_.run.constant_rounding.empty() || replayed.first_broken() == nullptr ||
+        !depends_on_rounding(plan_, node.index))
+      return replayed;
+    ReplayedOp other = replayer_.replay(node.index, HalfRounding::nearest);
+    if (other.problem.empty() && other.first_broken() == nullptr) return other;
+    return replayer_.replay(node.index, rounding_);  // its operands must be loaded for what follows
+  }
+
+  void visit_operator(const OpNode& node, OperatorRow& row) {
+    ReplayedOp replayed = replay(node);
     const bool have_baseline = baseline_.compute(node.index).has_value();
     std::optional<Finding> encoding = encoding_finding(node);
     if (!replayed.problem.empty()) {
@@ -511,11 +497,13 @@ class Diagnoser {
     return finding;
   }
 
-  /// The QNN node that made a stage. LayerNorm and Scale number their nodes by a counter, so their names are not known
-  /// here.
-  static std::string node_name(const OpNode& node, const Stage& stage) {
-    if (node.name.empty() || node.type_name == "LayerNorm" || node.type_name == "Scale") return {};
-    return qnn_node_name(node.name) + stage.node_suffix;
+  /// False for a stage that is made of constants alone.
+  bool reads_device(const OpNode& node, const std::vector<Stage>& stages, std::size_t stage) const {
+    const std::vector<int>& from = stages[stage].inputs;
+    return std::any_of(from.begin(), from.end(), [&](int k) {
+      return k < 0 ? reads_device(node, stages, at(-1 - k))
+                   : node.inputs[at(k)] >= 0 && !plan_.tensors[at(node.inputs[at(k)])].host;
+    });
   }
 
   /// Overflow and underflow are reported where they begin: at an operator whose own device inputs were still in range.
@@ -528,7 +516,7 @@ class Diagnoser {
       if (stage.judgement.beyond_half > 0 && over == nullptr) over = &stage;
       const double max = stage.judgement.reference_max_abs;
       // A small constant spread over a stage is a choice of the model (an epsilon), not a loss.
-      if (max > 0 && max < kHalfMinNormal && under == nullptr && replayed.stages[stage.stage].name.empty())
+      if (max > 0 && max < kHalfMinNormal && under == nullptr && reads_device(node, replayed.stages, stage.stage))
         under = &stage;
     }
     if (over == nullptr && under == nullptr) return;
@@ -573,11 +561,7 @@ class Diagnoser {
   /// True when the operator has constants whose rounding on the device is a guess: replaying them rounded the other way
   /// shifts every channel.
   bool constants_are_guessed(const OpNode& node) const {
-    if (!out_.run.constant_rounding.empty()) return false;
-    if (plan_.ops[at(node.index)].op->has_constants()) return true;
-    return std::any_of(node.inputs.begin(), node.inputs.end(), [&](int t) {
-      return t >= 0 && plan_.tensors[at(t)].host && plan_.tensors[at(t)].host->type() == DType::f32;
-    });
+    return out_.run.constant_rounding.empty() && depends_on_rounding(plan_, node.index);
   }
 
   /// The most significant systematic error of an operator that is within its bounds: a warning.
@@ -669,7 +653,7 @@ class Diagnoser {
   const Graph& graph_;
   const DiagnoseOptions& options_;
   const Execution& execution_;
-  DeviceRun& run_;
+  const DeviceRun& run_;
   const GraphPlan& plan_;
   Replayer replayer_;
   const Bounds& bounds_;
@@ -685,60 +669,18 @@ class Diagnoser {
   std::vector<std::optional<ErrorFigure>> end_to_end_;
 };
 
-Result<void> check_given_inputs(const Model& model, const std::optional<InputMap>& inputs) {
-  if (!inputs) return {};
-  std::vector<std::string> known;
-  for (const GraphInput& input : model.graph().inputs) known.push_back(model.graph().tensors[at(input.tensor)].name);
-  for (const auto& [name, tensor] : *inputs) {
-    if (model.graph().find_input(name) == nullptr)
-      return fail("--inputs: the model has no input `{}`; it has {}", name, fmt::join(known, ", "));
-  }
-  return {};
-}
-
 }  // namespace
 
 Result<Diagnosis> diagnose(const Model& model, const DiagnoseOptions& options) {
   const auto start = std::chrono::steady_clock::now();
-  if (model.is_offline_qnn_plugin()) {
-    return fail(
-        "{}: this is an offline QNN model, its network is in a context binary; give the .mnn model that it was made "
-        "from",
-        model.path().string());
-  }
-  if (auto inputs = check_given_inputs(model, options.inputs); !inputs) return fail(inputs.error());
-  use_threads(options.threads);
-  auto dump = Dump::open(options.dump);
-  if (!dump) return fail(dump.error());
-  auto execution = options.execution ? dump->read(*options.execution) : dump->read_last_complete();
-  if (!execution) return fail(execution.error());
-  const std::string arch = options.arch.empty() ? "unknown" : options.arch;
-  auto bounds = Bounds::load(arch, options.tolerance_scale);
-  if (!bounds) return fail(bounds.error());
-
-  DeviceRun run(model, *execution);
-  const PlanHints hints = run.hints(options.inputs);
-  const GraphPlan plan = plan_graph(model, hints);
-  if (auto fits = run.check_dims_against(plan); !fits) return fail(fits.error());
-  run.find_inserted(plan, options.half);
-
+  const auto opened = OpenedRun::open(model, options);
+  if (!opened) return fail(opened.error());
   Diagnosis out;
-  out.model = describe(model);
-  out.run.dump = options.dump.string();
-  out.run.execution = execution->number;
-  out.run.executions = dump->numbers();
-  out.run.dumped_tensors = static_cast<int>(execution->entries.size());
-  out.run.soc = options.soc;
-  out.run.arch = arch;
-  out.run.tolerance_scale = options.tolerance_scale;
-  out.run.inputs_given = options.inputs.has_value();
-  out.notes = execution->problems;
-  if (!bounds->architecture_measured()) {
-    out.notes.push_back(
-        fmt::format("no bound was measured on {}; the forward error bound of fp16 sums is added", arch));
-  }
+  out.model = model_info(model);
+  out.run = (*opened)->info();
+  out.notes = (*opened)->notes();
   if (options.explain_bounds) out.bounds.emplace();
-  Diagnoser diagnoser(model, options, *execution, run, plan, *bounds, out);
+  Diagnoser diagnoser(model, options, **opened, out);
   if (auto done = diagnoser.diagnose(); !done) return fail(done.error());
   if (out.bounds) {
     std::stable_sort(out.bounds->begin(), out.bounds->end(),

@@ -73,6 +73,8 @@ class Model {
 
   /// The stored operator, for parameter readers in src/ops. Precondition: index is a position in graph().ops.
   const wire::Op& wire_op(int index) const;
+  /// The stored model around it.
+  const wire::Net& wire_net() const { return *net_; }
 
   /// What the file records about a tensor beside its name: dims in static models, the regions of a Raster. nullptr if
   /// nothing. Precondition: tensor is a position in graph().tensors.
@@ -94,6 +96,11 @@ class Model {
   Result<FloatArray> float_part(int op, const flatbuffers::Vector<float>* inline_values,
                                 const flatbuffers::Vector<std::int64_t>* external, int part) const;
 
+  /// Part `part` of a record `external`, in the side file that holds for this operator; empty where the record has no
+  /// such part.
+  Result<std::span<const std::byte>> external_part(int op, const flatbuffers::Vector<std::int64_t>& external,
+                                                   int part) const;
+
   /// Value of a Const or TrainableParam operator: f32 for float and half payloads, i32 for integers (i64 that do not
   /// fit are an error). Checks the payload's size against the dims.
   Result<Tensor> constant(int op) const;
@@ -104,10 +111,6 @@ class Model {
   const OpNode& node(int op) const { return graph_.ops[static_cast<std::size_t>(op)]; }
   /// The error with the file and the operator in front.
   Error located(int op, const Error& error) const;
-  /// Part `part` of a record `external`, in the side file that holds for this operator; empty where the record has no
-  /// such part.
-  Result<std::span<const std::byte>> external_part(int op, const flatbuffers::Vector<std::int64_t>& external,
-                                                   int part) const;
 
   std::filesystem::path path_;
   MappedFile file_;

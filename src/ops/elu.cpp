@@ -20,8 +20,7 @@ class Elu final : public ElementwiseOp {
     Stage elu =
         unary_stage("Elu", "Elu", [alpha = alpha_](float x) { return x < 0 ? alpha * std::expm1(x) : x; });
     elu.hypotheses = [alpha = alpha_](const Evidence& evidence) {
-      std::vector<Hypothesis> list =
-          activation_mistakes(alpha == 1 ? "ELU" : fmt::format("ELU, alpha {:g}", alpha), "node type", kMnnFile);
+      std::vector<Hypothesis> list = activation_mistakes("ELU", "node type", kMnnFile);
       const auto below_zero = [](float x) { return std::expm1(x); };
       for (Hypothesis& h : slope_mistakes(evidence, alpha, below_zero, "Elu", kMnnFile))
         list.push_back(std::move(h));

@@ -13,6 +13,8 @@
 namespace qnndbg {
 namespace {
 
+constexpr const char* kMnnFile = "source/backend/qnn/execution/QNNLayerNorm.cpp";
+
 struct Parameters {
   std::vector<std::int64_t> axes;  // empty: view as [N, group, rest] and normalise each rest
   std::int64_t group = 1;
@@ -79,13 +81,13 @@ class LayerNorm final : public Op {
     const std::vector<int> axes = *normalized_axes(rank);
     std::vector<Stage> stages;
     if (axes.size() == 1 && context.dumped("tempInput") && context.dumped("tempOutput")) {
-      stages.push_back(transpose_stage("tempInput", "_before", 0, swap_with_last(axes[0], rank)));
+      stages.push_back(swap_stage("tempInput", "_before", 0, axes[0], rank, "permutation_wrong", kMnnFile));
       Stage main = main_stage({rank - 1});
       main.name = "tempOutput";
       main.node_suffix = "_norm";
       main.inputs = {-1};
       stages.push_back(std::move(main));
-      stages.push_back(transpose_stage("", "_after", -2, swap_with_last(axes[0], rank)));
+      stages.push_back(swap_stage("", "_after", -2, axes[0], rank, "permutation_wrong", kMnnFile));
       return stages;
     }
     stages.push_back(main_stage(axes));
@@ -223,7 +225,7 @@ class LayerNorm final : public Op {
            .parameter = std::move(parameter),
            .used = std::move(used),
            .meant = std::move(meant),
-           .file = "source/backend/qnn/execution/QNNLayerNorm.cpp",
+           .file = kMnnFile,
            .free_parameters = free_parameters,
            .compute = [this, axes, p = std::move(p)](const RunContext& run) { return compute(run, axes, p); }});
     };

@@ -83,10 +83,6 @@ struct Hypothesis {
 struct ErrorLine {
   double relative = 1.1 * kHalfUnitRoundoff;
   double absolute = 1.1 * 0x1p-15;
-  /// What the output's type can hold; values beyond it saturate.
-  double low = -kHtpHalfMax;
-  double high = kHtpHalfMax;
-  double held(double y) const { return y < low ? low : y > high ? high : y; }
   double at(double y) const { return relative * (y < 0 ? -y : y) + absolute; }
 };
 

@@ -21,8 +21,9 @@ class Relu6 final : public ElementwiseOp {
     Stage clip = unary_stage("ReluMinMax", "ReluMinMax",
                              [low = low_, high = high_](float x) { return std::min(std::max(x, low), high); });
     clip.hypotheses = [low = low_, high = high_](const Evidence& evidence) {
-      std::vector<Hypothesis> list = activation_mistakes(
-          low == 0 && high == 6 ? "ReLU6" : fmt::format("clip to {:g} .. {:g}", low, high), "node type", kMnnFile);
+      // ReLU6 itself is a clip with other limits.
+      std::vector<Hypothesis> list = activation_mistakes("ReLU6", "node type", kMnnFile);
+      for (Hypothesis& h : list) h.meant = fmt::format("clip to {:g} .. {:g}", low, high);
       for (Hypothesis& h : clip_mistakes(evidence, low, high, kMnnFile)) list.push_back(std::move(h));
       return list;
     };

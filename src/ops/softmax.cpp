@@ -164,13 +164,13 @@ class Softmax final : public Op {
     const int axis = *normalize_axis(axis_, rank);
     std::vector<Stage> stages;
     if (context.dumped("stageInput") && context.dumped("stageOutput")) {
-      stages.push_back(transpose_stage("stageInput", "_PermBefore", 0, swap_with_last(axis, rank)));
+      stages.push_back(swap_stage("stageInput", "_PermBefore", 0, axis, rank, "softmax_axis_wrong", kMnnFile));
       Stage main = main_stage(rank - 1);
       main.name = "stageOutput";
       main.node_suffix = "_Softmax";
       main.inputs = {-1};
       stages.push_back(std::move(main));
-      stages.push_back(transpose_stage("", "_PermAfter", -2, swap_with_last(axis, rank)));
+      stages.push_back(swap_stage("", "_PermAfter", -2, axis, rank, "softmax_axis_wrong", kMnnFile));
       return stages;
     }
     stages.push_back(main_stage(axis));

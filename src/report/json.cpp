@@ -14,11 +14,15 @@ Json error_json(const std::optional<ErrorFigure>& error) {
   return std::move(object).finish();
 }
 
+}  // namespace
+
 Json suspect_json(const std::optional<Suspect>& suspect) {
   if (!suspect) return nullptr;
   return Json{
       {"file", suspect->file}, {"parameter", suspect->parameter}, {"used", suspect->used}, {"meant", suspect->meant}};
 }
+
+namespace {
 
 Json worst_json(const std::vector<WorstElement>& worst) {
   Json list = Json::array();
@@ -31,6 +35,8 @@ Json worst_json(const std::vector<WorstElement>& worst) {
   }
   return list;
 }
+
+}  // namespace
 
 Json metrics_json(const std::optional<Metrics>& metrics) {
   if (!metrics) return nullptr;
@@ -78,6 +84,8 @@ Json run_json(const RunInfo& run) {
   object.set("inputs_given", run.inputs_given);
   return std::move(object).finish();
 }
+
+namespace {
 
 Json coverage_json(const Coverage& coverage) {
   Json not_judged = Json::array();

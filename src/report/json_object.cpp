@@ -14,10 +14,14 @@ bool JsonObject::put_null_if_nonfinite(const char* key, double value) {
   return true;
 }
 
-void JsonObject::number(const char* key, double value) {
-  if (put_null_if_nonfinite(key, value)) return;
+Json figure_json(double value) {
+  if (!std::isfinite(value)) return nullptr;
   // Adding zero turns -0 into 0.
-  object_[key] = std::strtod(fmt::format("{:.6g}", value).c_str(), nullptr) + 0.0;
+  return std::strtod(fmt::format("{:.6g}", value).c_str(), nullptr) + 0.0;
+}
+
+void JsonObject::number(const char* key, double value) {
+  if (!put_null_if_nonfinite(key, value)) object_[key] = figure_json(value);
 }
 
 void JsonObject::number(const char* key, float value) {

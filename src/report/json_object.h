@@ -43,8 +43,14 @@ Json value_or_null(const std::optional<T>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
+/// A measured figure outside an object: six significant digits, null when JSON cannot hold it.
+Json figure_json(double value);
+
 /// Parts that several documents share.
 Json model_json(const ModelInfo& model);
+Json run_json(const RunInfo& run);
+Json metrics_json(const std::optional<Metrics>& metrics);     // null without them
+Json suspect_json(const std::optional<Suspect>& suspect);     // null without one
 Json encoding_json(const std::optional<Encoding>& encoding);  // null without one
 
 Json basis_json(const std::optional<BoundBasis>& basis);  // null without one

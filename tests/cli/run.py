@@ -134,12 +134,12 @@ def run_on_terminal(program, *args, env=None, columns=100, pause=0.0):
 # --- Help, version, completion -------------------------------------------------------------------------------------------------
 
 
-COMMANDS = ["diagnose", "inspect", "baseline", "calibrate", "completion", "help"]
+COMMANDS = ["diagnose", "replay", "inspect", "baseline", "calibrate", "completion", "help"]
 
 
 @check
 def help_begins_with_examples(program, directory):
-    for args in ([], ["diagnose"], ["inspect"], ["baseline"], ["calibrate"], ["completion"]):
+    for args in ([], ["diagnose"], ["replay"], ["inspect"], ["baseline"], ["calibrate"], ["completion"]):
         result = program.run(*args, "--help").expect(0)
         assert result.err == ""
         assert result.out.split("\n")[2] == "Examples:", result.out
@@ -173,7 +173,7 @@ def version_is_one_line(program, directory):
 @check
 def every_option_is_documented(program, directory):
     text = (ROOT / "docs" / "cli.md").read_text()
-    for command in ["diagnose", "inspect", "baseline", "calibrate"]:
+    for command in ["diagnose", "replay", "inspect", "baseline", "calibrate"]:
         section = re.search(rf"^## {command}\n(.*?)(?=^## |\Z)", text, re.M | re.S)
         assert section, f"docs/cli.md has no section {command}"
         for option in re.findall(r"--[a-z][a-z-]+", program.run(command, "--help").out.split("Options:")[1]):
@@ -183,7 +183,7 @@ def every_option_is_documented(program, directory):
 @check
 def documented_options_exist(program, directory):
     text = (ROOT / "docs" / "cli.md").read_text()
-    pages = "".join(program.run(*args, "--help").out for args in ([], ["diagnose"], ["inspect"], ["baseline"], ["calibrate"]))
+    pages = "".join(program.run(*args, "--help").out for args in ([], ["diagnose"], ["replay"], ["inspect"], ["baseline"], ["calibrate"]))
     for option in set(re.findall(r"`(--[a-z][a-z-]+)", text)):
         assert option in pages, f"docs/cli.md names {option}, which does not exist"
 
@@ -824,6 +824,246 @@ def goldens_of_inspect(program, directory):
 def inspect_refuses_inputs_that_the_model_has_not(program, directory):
     numpy.save(directory / "x.npy", numpy.zeros((1, 3, 8, 8), dtype="<f4"))
     fails_without_output(program.run("inspect", program.need("model.mnn"), "--inputs", f"nobody={directory / 'x.npy'}"), "`nobody`")
+
+
+# --- replay --------------------------------------------------------------------------------------------------------------------
+
+
+def replay(program, op, *args, run="broken", dump=None, **kwargs):
+    return program.run("replay", "--model", program.need("model.mnn"), "--dump", dump or program.need(run, "dump"), f"--op={op}",
+                       *args, **kwargs)
+
+
+def culprit(program):
+    """The first finding of the broken example."""
+    return program.diagnose("--format", "json", run="broken").document()["findings"][0]
+
+
+@check
+def goldens_of_replay(program, directory):
+    name = culprit(program)["op"]
+    for run, status in (("broken", 1), ("clean", 0)):
+        golden.check_text(f"replay_{run}.txt", replay(program, name, run=run).expect(status).out, UPDATE)
+        document = replay(program, name, "--format", "json", run=run).expect(status).document()
+        validate(document, "replay")
+        golden.check_document(f"replay_{run}.json", document, UPDATE)
+
+
+@check
+def replay_finds_what_diagnose_finds(program, directory):
+    finding = culprit(program)
+    document = replay(program, f"#{finding['op_index']}", "--format", "json").document()
+    assert document["operator"]["index"] == finding["op_index"]
+    for key in ("id", "title", "cause", "proven", "ties", "suspect"):
+        assert document["finding"][key] == finding[key], key
+    broken = next(s for s in document["stages"] if s["status"] == "broken")
+    assert broken["dump_tensor"] == finding["dump_tensor"]
+    decisive = [t for t in broken["tried"] if t["decisive"]]
+    assert decisive and decisive[0]["cause"] == finding["cause"] and decisive[0]["bound_ratio"] <= 1
+    for tried in broken["tried"]:
+        if tried["judged_by"] == "tensor":
+            assert tried["matches"] == (tried["bound_ratio"] is not None and tried["bound_ratio"] <= 1), tried
+
+
+@check
+def replay_agrees_with_diagnose_on_every_operator(program, directory):
+    operators = program.diagnose("--format", "json").document()["operators"]
+    right = [o for o in operators if o["status"] == "right" and o["bound_ratio"] is not None]
+    for operator in right[:: max(1, len(right) // 6)]:
+        document = replay(program, f"#{operator['index']}", "--format", "json", run="clean").expect(0).document()
+        validate(document, "replay")
+        assert golden.close(document["operator"]["bound_ratio"], operator["bound_ratio"]), operator
+        assert document["finding"] is None and all(s["tried"] == [] and s["errors"] is None for s in document["stages"])
+
+
+@check
+def the_error_map_tells_where(program, directory):
+    document = replay(program, culprit(program)["op"], "--format", "json").document()
+    broken = next(s for s in document["stages"] if s["status"] == "broken")
+    errors = broken["errors"]
+    assert errors["beyond"] == round((1 - broken["within_bound"]) * numpy.prod(broken["dims"]))
+    for axis in errors["axes"]:
+        assert axis["extent"] == broken["dims"][axis["axis"]] and sum(axis["beyond"]) == errors["beyond"]
+        assert golden.close(max(axis["bound_ratio"]), broken["bound_ratio"])
+    assert golden.close(max(errors["plane"]["bound_ratio"]), broken["bound_ratio"])
+    worst = errors["worst"][0]
+    assert golden.close(worst["bound_ratio"], broken["bound_ratio"])
+    assert golden.close(abs(worst["device"] - worst["replay"]) / worst["bound"], worst["bound_ratio"])
+    assert numpy.ravel_multi_index(worst["position"], broken["dims"]) == worst["index"]
+
+
+@check
+def one_wrong_element_is_found_and_no_mistake_explains_it(program, directory):
+    dump, manifest = copy_dump(program, directory)
+    rows = manifest_rows(manifest)[1]
+    operators = program.diagnose("--format", "json").document()["operators"]
+    outputs = {o["outputs"][0] for o in operators if o["type"] == "Convolution" and o["bound_ratio"] is not None}
+    row = next(row for row in rows if row[1] in outputs and row[3] == "534" and len(row[4].split("x")) == 4)
+    data = numpy.fromfile(dump / row[2], dtype="<f2")
+    place = len(data) // 3
+    data[place] += 3 * float(numpy.abs(data).max()) + 1
+    data.tofile(dump / row[2])
+    document = replay(program, row[1], "--format", "json", dump=dump).expect(1).document()
+    validate(document, "replay")
+    broken = next(s for s in document["stages"] if s["dump_tensor"] == row[1])
+    device_dims = [int(n) for n in row[4].split("x")]
+    assert device_dims == broken["device_dims"]
+    position = [int(i) for i in numpy.unravel_index(place, device_dims)]
+    if broken["layout"] == "NHWC":
+        position = [position[0], position[3], position[1], position[2]]
+    errors = broken["errors"]
+    assert errors["beyond"] == 1 and errors["worst"][0]["position"] == position, (errors["worst"], position)
+    for axis in errors["axes"]:
+        assert [at["index"] for at in axis["worst"]] == [position[axis["axis"]]]
+        assert axis["beyond"][position[axis["axis"]] // axis["group"]] == 1 == sum(axis["beyond"])
+    plane = errors["plane"]
+    cell = position[plane["row_axis"]] // plane["row_group"] * plane["columns"] + position[plane["column_axis"]] // plane["column_group"]
+    assert golden.close(plane["bound_ratio"][cell], broken["bound_ratio"]) and sum(r is None or r > 1 for r in plane["bound_ratio"]) == 1
+    assert {t["judged_by"] for t in broken["tried"]} >= {"sample"}
+    assert not any(t["matches"] or t["decisive"] for t in broken["tried"]) and not document["finding"]["proven"]
+    text = replay(program, row[1], dump=dump).out
+    assert "unexplained" in text and "refuted by a sample" in text and f"[{', '.join(map(str, position))}]" in text
+
+
+@check
+def replay_colours_say_nothing_that_the_text_does_not(program, directory):
+    name = culprit(program)["op"]
+    plain, coloured = replay(program, name).out, replay(program, name, "--color", "always").out
+    assert ESCAPE not in plain and ESCAPE in coloured
+    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured).replace(" --color always", "") == plain
+
+
+@check
+def replay_of_an_unknown_operator_suggests_names(program, directory):
+    name = culprit(program)["op"]
+    fails_without_output(replay(program, name[:-1] + "X"), name)
+    fails_without_output(replay(program, "#100000"), "#100000")
+    fails_without_output(replay(program, "t100000"), "t100000")
+    fails_without_output(replay(program, ""), "--op")
+    fails_without_output(replay(program, "no\x1b[31m"), "no\\x1b[31m")
+
+
+@check
+def replay_needs_an_operator_and_one_execution(program, directory):
+    model, dump = program.need("model.mnn"), program.need("broken", "dump")
+    fails_without_output(program.run("replay", "--model", model, "--dump", dump), "--op")
+    fails_without_output(program.run("replay", "--model", model, "--op", "t20"), "--dump")
+    fails_without_output(replay(program, "t20", "--execution", "all"), "--execution all")
+
+
+@check
+def replay_of_what_is_not_dumped_says_why(program, directory):
+    dump, manifest = copy_dump(program, directory)
+    header, rows = manifest_rows(manifest)
+    gone = inner_row(rows)
+    write_manifest(manifest, header, [row for row in rows if row is not gone])
+    document = replay(program, gone[1], "--format", "json", dump=dump).expect(1).document()
+    validate(document, "replay")
+    assert document["operator"]["status"] == "not_judged" and gone[1] in document["operator"]["reason"], document["operator"]
+    assert document["stages"] == [] and document["finding"] is None
+    assert "not judged" in replay(program, gone[1], dump=dump).expect(1).out
+    fails_without_output(replay(program, gone[1], "--extract", directory / "case", dump=dump), "cannot be extracted", gone[1])
+    assert not (directory / "case").exists()
+
+
+@check
+def replay_of_a_damaged_quantized_tensor_is_no_crash(program, directory):
+    """A tensor that the manifest calls 8-bit fixed point, without a scale that could be one."""
+    dump, manifest = copy_dump(program, directory)
+    header, rows = manifest_rows(manifest)
+    row = inner_row(rows)
+    file = dump / row[2]
+    os.truncate(file, file.stat().st_size // 2)
+    row[3] = "776"  # SFIXED_POINT_8
+    write_manifest(manifest, header, rows)
+    for args in ([], ["--format", "json"]):
+        assert replay(program, row[1], *args, dump=dump).status == 1
+    document = replay(program, row[1], "--format", "json", dump=dump).document()
+    validate(document, "replay")
+    assert document["operator"]["reason"] or document["operator"]["status"] == "broken"
+
+
+@check
+def replay_of_inputs_and_constants(program, directory):
+    document = json.loads(program.run("inspect", program.need("model.mnn"), "--format", "json").expect(0).out)
+    for role in ("input", "constant"):
+        tensor = next(t for t in document["tensors"] if t["role"] == role)
+        result = replay(program, tensor["tensor"], "--format", "json").expect(1).document()
+        validate(result, "replay")
+        assert result["operator"]["status"] == "set_aside" and result["operator"]["reason"], tensor
+
+
+def check_case(program, target, op_index):
+    """The case of an operator is whole, and the program computes the replay again from its files."""
+    index = json.loads((target / "index.json").read_text())
+    validate(index, "case")
+    assert index["complete"] and index["op_index"] == op_index
+    validate(json.loads((target / index["replay_file"]).read_text()), "replay")
+    names = {"index.json", index["model"], index["inputs_file"], index["replay_file"],
+             *(row["file"] for row in index["inputs"]),
+             *(row[key] for row in index["outputs"] + index["stages"] for key in ("device", "replay") if row[key])}
+    assert {p.name for p in target.iterdir()} == names
+    reference = target.parent / f"{target.name}_baseline"
+    program.run("baseline", "--model", target / "model.mnn", "--inputs", target / "inputs.json", "--output", reference).expect(0)
+    for row in index["outputs"]:
+        again, replayed = numpy.load(reference / f"{row['tensor']}.npy"), numpy.load(target / row["replay"])
+        assert list(again.shape) == row["dims"] and numpy.allclose(again, replayed, rtol=1e-6, atol=1e-7), row
+        assert numpy.load(target / row["device"]).shape == again.shape
+    return index
+
+
+@check
+def extraction_round_trip(program, directory):
+    finding = culprit(program)
+    result = replay(program, finding["op"], "--extract", directory / "case").expect(1)
+    assert "wrote" in result.err and "baseline --model" in result.out, str(result)
+    index = check_case(program, directory / "case", finding["op_index"])
+    assert index["constants_rounded"] and index["cause"] == finding["cause"]
+    # The device's outputs really differ from the replay, in the stages or at the end.
+    load = lambda file: numpy.load(directory / "case" / file)
+    differences = [numpy.abs(load(row["device"]) - load(row["replay"])).max() for row in index["outputs"] + index["stages"]]
+    assert max(differences) > 1e-3
+
+
+@check
+def one_operator_of_every_type_can_be_extracted(program, directory):
+    operators = program.diagnose("--format", "json").document()["operators"]
+    by_type = {o["type"]: o for o in operators if o["bound_ratio"] is not None}
+    assert len(by_type) > 5
+    for kind, operator in by_type.items():
+        target = directory / kind
+        replay(program, f"#{operator['index']}", "--extract", target, run="clean").expect(0)
+        check_case(program, target, operator["index"])
+
+
+@check
+def extraction_refuses_what_is_not_empty(program, directory):
+    target = directory / "case"
+    target.mkdir()
+    (target / "notes.txt").write_text("mine")
+    name = culprit(program)["op"]
+    fails_without_output(replay(program, name, "--extract", target), "not empty", "--force")
+    assert [p.name for p in target.iterdir()] == ["notes.txt"]
+    replay(program, name, "--extract", target, "--force").expect(1)
+    assert (target / "notes.txt").read_text() == "mine" and (target / "model.mnn").exists()
+    fails_without_output(replay(program, name, "--extract", target / "notes.txt"), "not a directory")
+    fails_without_output(replay(program, name, "--extract", directory / "no" / "case"), "no/case")
+
+
+@check
+def extraction_without_permission_is_an_error(program, directory):
+    (directory / "closed").mkdir(mode=0o500)
+    places = [pathlib.Path("/proc/case")]  # where nobody may write
+    if os.geteuid() != 0:
+        places += [directory / "closed", directory / "closed" / "case"]
+    for place in places:
+        fails_without_output(replay(program, culprit(program)["op"], "--extract", place), str(place))
+
+
+@check
+def extraction_on_a_full_disk_is_an_error(program, directory):
+    fails_without_output(replay(program, culprit(program)["op"], "--extract", directory / "case", preexec_fn=limit_file_size), "case")
+    assert not json.loads((directory / "case" / "index.json").read_text())["complete"]
 
 
 # --- baseline ------------------------------------------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ done
 expect 'no verb is help' 0 '^usage: ./x VERB' "$work/house/x"
 expect 'unknown verb' 2 "unknown verb 'biuld'" "$work/house/x" biuld
 expect 'unknown argument of test' 2 "not '--lnog'" "$work/house/x" test --lnog
-expect 'unknown part of bench' 2 "not 'ruels'" "$work/house/x" bench ruels
+expect 'unknown part of bench' 2 "not 'fautls'" "$work/house/x" bench fautls
 expect 'fuzz without a number' 2 "not 'soon'" "$work/house/x" fuzz soon
 expect 'through a link, from another directory' 0 '^usage: ./x VERB' env --chdir=/ "$work/link" help
 

@@ -107,11 +107,11 @@ std::vector<Hypothesis> clip_mistakes(const Evidence& evidence, float low, float
     if (!(l < h)) return;
     const auto both = [&](float first, float second) { return fmt::format("{} and {}", text(first), text(second)); };
     list.push_back({.cause = "clip_range_wrong",
-                    .parameter = moved == 2 ? "min_value and max_value"
-                                 : l == low ? "max_value"
-                                            : "min_value",
-                    .used = moved == 2 ? both(l, h) : text(l == low ? h : l),
-                    .meant = moved == 2 ? both(low, high) : text(l == low ? high : low),
+                    .parameter = l != low && h != high ? "min_value and max_value"
+                                 : l == low            ? "max_value"
+                                                       : "min_value",
+                    .used = l != low && h != high ? both(l, h) : text(l == low ? h : l),
+                    .meant = l != low && h != high ? both(low, high) : text(l == low ? high : low),
                     .file = file,
                     .free_parameters = moved,
                     .compute = [l, h](const RunContext& run) -> Result<StageResult> {
@@ -119,6 +119,7 @@ std::vector<Hypothesis> clip_mistakes(const Evidence& evidence, float low, float
                           .value = map_elements(*run.inputs[0], [=](float v) { return std::min(std::max(v, l), h); })};
                     }});
   };
+  if (low != 0 || high != 6) consider(0, 6, 0);
   if (*max != high) consider(low, *max, 1);
   if (*min != low) consider(*min, high, 1);
   if (*max != high && *min != low) consider(*min, *max, 2);

@@ -29,6 +29,31 @@ inline Stage transpose_stage(std::string name, std::string node_suffix, int from
           }};
 }
 
+/// The same for the swap of `axis` with the last one, with its mistake: another axis swapped, `cause`.
+inline Stage swap_stage(std::string name, std::string node_suffix, int from, int axis, int rank, std::string cause,
+                        std::string file) {
+  Stage stage = transpose_stage(std::move(name), std::move(node_suffix), from, swap_with_last(axis, rank));
+  stage.hypotheses = [axis, rank, cause = std::move(cause), file = std::move(file)](const Evidence& evidence) {
+    std::vector<Hypothesis> list;
+    for (int other = 0; other < rank; ++other) {
+      if (other == axis) continue;
+      list.push_back({.cause = cause,
+                      .parameter = "axis",
+                      .used = fmt::format("{}", other),
+                      .meant = fmt::format("{}", axis),
+                      .file = file,
+                      .compute = [permutation = swap_with_last(other, rank),
+                                  dims = evidence.device.dims()](const RunContext& run) -> Result<StageResult> {
+                        StageResult result{.value = permute(*run.inputs[0], permutation)};
+                        result.value.reshape(dims);  // the node's output keeps its declared dims
+                        return result;
+                      }});
+    }
+    return list;
+  };
+  return stage;
+}
+
 /// How an axis lies in memory: outer x extent x inner.
 struct AxisView {
   std::int64_t outer = 1;

@@ -346,8 +346,9 @@ class Search {
       return fmt::format("top {}, bottom {}, left {}, right {}", top, total_padding(true) - top, left,
                          total_padding(false) - left);
     };
-    for (std::int64_t top = 0; top <= total_h; ++top) {
-      for (std::int64_t left = 0; left <= total_w; ++left) {
+    // Beyond the axis' own total: height and width exchanged.
+    for (std::int64_t top = 0; top <= std::max(total_h, g.pad_left); ++top) {
+      for (std::int64_t left = 0; left <= std::max(total_w, g.pad_top); ++left) {
         if (top == g.pad_top && left == g.pad_left) continue;
         ConvGeometry shifted = g;
         shifted.pad_top = top;

@@ -9,16 +9,15 @@ std::vector<double> plain_values(double low, double high) {
   std::vector<double> values;
   if (!(low <= high) || !std::isfinite(low) || !std::isfinite(high)) return values;
   const auto consider = [&](double v) {
-    if (v >= low && v <= high && std::find(values.begin(), values.end(), v) == values.end()) values.push_back(v);
+    const bool fresh = v >= low && v <= high && std::find(values.begin(), values.end(), v) == values.end();
+    if (fresh) values.push_back(v);
+    return fresh;
   };
   const double middle = (low + high) / 2;
-  // Decimals: the coarsest grid that has a point inside, and the next finer one.
+  // Decimals: the coarsest grids that have a point inside.
   int found = 0;
-  for (double grid = 1e-6; grid <= 1e9 && found < 2; grid *= 10) {
-    const double v = std::round(middle * grid) / grid;
-    if (v < low || v > high) continue;
-    consider(v);
-    ++found;
+  for (double grid = 1e-6; grid <= 1e9 && found < 3; grid *= 10) {
+    if (consider(std::round(middle * grid) / grid)) ++found;
   }
   if (middle != 0) {
     for (double numerator = 1; numerator <= 4; ++numerator)
