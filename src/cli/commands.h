@@ -21,6 +21,7 @@ struct Session {
 void add_diagnose(CLI::App& program, Session& session);
 void add_inspect(CLI::App& program, Session& session);
 void add_baseline(CLI::App& program, Session& session);
+void add_calibrate(CLI::App& program, Session& session);
 void add_replay(CLI::App& program, Session& session);
 void add_completion(CLI::App& program, Session& session);
 void add_help(CLI::App& program, Session& session);

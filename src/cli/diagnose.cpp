@@ -10,6 +10,7 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/run_options.h"
+#include "report/bounds.h"
 #include "report/json.h"
 #include "report/text.h"
 
@@ -36,6 +37,7 @@ struct Arguments {
   std::string log;
   std::string format = "text";
   std::string output;
+  bool explain_bounds = false;
   int verbosity = 0;
 };
 
@@ -52,6 +54,7 @@ Result<Diagnosis> judge(const Arguments& arguments, const Console& console) {
   Result<Model> model = open_model(arguments.run.files);
   if (!model) return fail(std::move(model.error()));
 
+  options->explain_bounds = arguments.explain_bounds;
   Progress progress;
   options->progress = std::ref(progress);
   Result<Diagnosis> diagnosis = diagnose(*model, *options);
@@ -64,7 +67,7 @@ std::string render(const Diagnosis& diagnosis, const Arguments& arguments, const
   TextStyle style = output_style(session.color);
   style.verbosity = arguments.verbosity;
   style.command = session.command_line;
-  return to_text(diagnosis, style);
+  return to_text(diagnosis, style) + bounds_text(diagnosis, style);
 }
 
 int run(const Arguments& arguments, const Session& session) {
@@ -95,6 +98,8 @@ void add_result(CLI::App& command, Arguments& arguments) {
   add_choice(command, "-f,--format", arguments.format, {"text", "json"}, "What to print: for people, or the document");
   command.add_option("-o,--output", arguments.output, "File to write instead of standard output")->type_name(kFileType);
   add_threads(command, arguments.run.threads);
+  command.add_flag("--explain-bounds", arguments.explain_bounds,
+                   "Also how far each operator is from its error bound, and what the bound rests on");
   command.add_flag("-v,--verbose", arguments.verbosity, "Text: also what was not judged and why; -vv: every operator");
 }
 

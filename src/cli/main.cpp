@@ -45,6 +45,7 @@ int run(int argc, char** argv) {
   add_diagnose(program, session);
   add_inspect(program, session);
   add_baseline(program, session);
+  add_calibrate(program, session);
   add_replay(program, session);
   add_completion(program, session);
   add_help(program, session);

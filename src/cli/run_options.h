@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/console.h"
+#include "cli/device.h"
 #include "cli/options.h"
 #include "diagnose/diagnose.h"
 
@@ -11,8 +12,7 @@ struct RunArguments {
   ModelArguments files;
   std::string dump;
   std::string execution;  // a number, "all", or empty: the last complete one
-  std::string soc;
-  std::string arch;
+  DeviceArguments device;
   std::string constants = "auto";
   double tolerance_scale = 1;
   bool ieee_half = false;

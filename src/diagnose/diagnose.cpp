@@ -11,6 +11,7 @@
 #include "diagnose/input_check.h"
 #include "diagnose/opened_run.h"
 #include "diagnose/replay.h"
+#include "diagnose/shift.h"
 #include "diagnose/verdict.h"
 #include "knowledge/findings.h"
 
@@ -252,6 +253,8 @@ class Diagnoser {
       report_bug(node, replayed, *broken);
     }
     report_range(node, replayed);
+    report_shift(node, replayed);
+    explain_bounds(node, replayed);
     judge_boundaries(node, replayed, row);
   }
 
@@ -555,6 +558,61 @@ class Diagnoser {
     out_.findings.push_back(std::move(finding));
   }
 
+  /// True when the operator has constants whose rounding on the device is a guess: replaying them rounded the other way
+  /// shifts every channel.
+  bool constants_are_guessed(const OpNode& node) const {
+    return out_.run.constant_rounding.empty() && depends_on_rounding(plan_, node.index);
+  }
+
+  /// The most significant systematic error of an operator that is within its bounds: a warning.
+  void report_shift(const OpNode& node, const ReplayedOp& replayed) {
+    if (replayed.first_broken() != nullptr || constants_are_guessed(node)) return;
+    std::optional<ChannelShift> worst;
+    const JudgedStage* where = nullptr;
+    for (const JudgedStage& judged : replayed.judged) {
+      if (run_.entry(judged.entry).type != DType::f16) continue;
+      if (!bounds_.rounds_once(replayed.stages[judged.stage].bound)) continue;
+      const auto shift = find_shift(judged.device.f32(), judged.reference.f32(), judged.device.dims(), judged.bound);
+      if (!shift || (worst && shift->deviations <= worst->deviations)) continue;
+      worst = shift;
+      where = &judged;
+    }
+    if (worst) add_shift(node, replayed, *where, *worst);
+  }
+
+  void add_shift(const OpNode& node, const ReplayedOp& replayed, const JudgedStage& judged, const ChannelShift& shift) {
+    const Stage& stage = replayed.stages[judged.stage];
+    Finding finding = make_finding(node, FindingKind::warning, "systematic_shift");
+    finding.output = stage.output;
+    finding.tensor = node.outputs.empty() ? "" : tensor_id(node.outputs[at(stage.output)]);
+    finding.dump_tensor = run_.entry(judged.entry).name;
+    finding.node = node_name(node, stage);
+    finding.local_error = figure_of(*out_.tensors[at(judged.entry)].local, judged.judgement.bound_ratio);
+    finding.inherited_error = inherited_error(node);
+    finding.evidence.push_back(fmt::format(
+        "channel {} of {}: the mean error of {} distinct values is {:+.3g}, {:.2g} of the bound and {:.0f} standard "
+        "deviations of what rounding to nearest leaves",
+        shift.channel, finding.dump_tensor, shift.values, shift.mean, shift.share, shift.deviations));
+    finding.evidence.push_back(fmt::format("{} of {} channels are shifted", shift.shifted, shift.channels));
+    out_.findings.push_back(std::move(finding));
+  }
+
+  void explain_bounds(const OpNode& node, const ReplayedOp& replayed) {
+    if (!options_.explain_bounds) return;
+    for (const JudgedStage& judged : replayed.judged) {
+      const std::string& key = replayed.stages[judged.stage].bound;
+      const DumpEntry& entry = run_.entry(judged.entry);
+      out_.bounds->push_back({.op_index = node.index,
+                              .op = node.name,
+                              .op_type = node.type_name,
+                              .dump_tensor = entry.name,
+                              .key = key,
+                              .bound = judged.bound,
+                              .bound_ratio = judged.judgement.bound_ratio,
+                              .basis = is_quantized(entry.type) ? std::nullopt : bounds_.basis(key)});
+    }
+  }
+
   /// The host side of a graph output ("t91" beside "t91_cast") must be the device side, cast.
   void judge_boundaries(const OpNode& node, const ReplayedOp& replayed, const OperatorRow& operator_row) {
     for (std::size_t k = 0; k < node.outputs.size(); ++k) {
@@ -621,8 +679,13 @@ Result<Diagnosis> diagnose(const Model& model, const DiagnoseOptions& options) {
   out.model = model_info(model);
   out.run = (*opened)->info();
   out.notes = (*opened)->notes();
+  if (options.explain_bounds) out.bounds.emplace();
   Diagnoser diagnoser(model, options, **opened, out);
   if (auto done = diagnoser.diagnose(); !done) return fail(done.error());
+  if (out.bounds) {
+    std::stable_sort(out.bounds->begin(), out.bounds->end(),
+                     [](const BoundUse& a, const BoundUse& b) { return a.bound_ratio > b.bound_ratio; });
+  }
   conclude(model.graph(), out);
   out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return out;

@@ -25,7 +25,8 @@ struct DiagnoseOptions {
   ConstantsMode constants = ConstantsMode::automatic;
   double tolerance_scale = 1;  // multiplies every bound
   HalfKind half = HalfKind::htp;
-  int threads = 0;  // 0: as many as the machine has
+  bool explain_bounds = false;  // fill Diagnosis::bounds
+  int threads = 0;              // 0: as many as the machine has
   /// Called after each operator with how many are done; may be empty. Returning false interrupts (the result is an
   /// Error).
   std::function<bool(int done, int total, std::string_view op)> progress;

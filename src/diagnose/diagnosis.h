@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "diagnose/bounds.h"
 #include "tensor/dtype.h"
 #include "tensor/metrics.h"
 #include "tensor/tensor.h"
@@ -104,6 +105,21 @@ struct TensorRow {
   std::optional<Metrics> baseline;  // against the fp32 baseline
 };
 
+/// How far a judged stage is from its line, for the margin report.
+struct BoundUse {
+  int op_index = -1;
+  std::string op;
+  std::string op_type;
+  std::string dump_tensor;
+  std::string key;  // of data/bounds.json
+  Bound bound;      // as it applied: with the tolerance scale and, where it was added, the forward error
+  double bound_ratio = 0;
+  std::optional<BoundBasis> basis;  // nullopt: the key was never measured
+
+  /// The factor by which the error could grow; nullopt for an error of 0.
+  std::optional<double> margin() const { return bound_ratio > 0 ? std::optional(1 / bound_ratio) : std::nullopt; }
+};
+
 struct ModelInfo {
   std::string file;
   std::string converter_version;
@@ -135,8 +151,9 @@ struct Diagnosis {
   std::vector<Finding> findings;  // by op_index
   std::vector<OperatorRow> operators;
   std::vector<TensorRow> tensors;
-  std::vector<std::string> notes;  // about the dump: problems with file and line
-  double seconds = 0;              // wall time; the terminal view shows it, the document does not
+  std::optional<std::vector<BoundUse>> bounds;  // nearest to the line first; nullopt: not asked for
+  std::vector<std::string> notes;               // about the dump: problems with file and line
+  double seconds = 0;                           // wall time; the terminal view shows it, the document does not
 };
 
 }  // namespace qnndbg

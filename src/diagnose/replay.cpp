@@ -220,7 +220,7 @@ Result<void> Replayer::run_stage(int op, const std::vector<Operand>& outputs, st
                      .reference = as_float(std::move(result->value)),
                      .bound = bound,
                      .judgement = {}};
-  const auto exact = [&]() -> std::optional<ElementValue> {
+  const std::function<std::optional<ElementValue>()> exact = [&]() -> std::optional<ElementValue> {
     if (!stage.exact) return std::nullopt;
     auto evaluator = stage.exact(context);
     if (!evaluator) return std::nullopt;
@@ -228,6 +228,7 @@ Result<void> Replayer::run_stage(int op, const std::vector<Operand>& outputs, st
   };
   judged.judgement =
       judge(judged.device.f32(), judged.reference.f32(), result->magnitude.f32(), bound, settings_.half, exact);
+  if (settings_.observe) settings_.observe({stage, judged, result->magnitude.f32(), exact});
   if (later_stage_reads_it) stage_values_[s] = judged.device.clone();
   out.judged.push_back(std::move(judged));
   return {};

@@ -1,6 +1,7 @@
 // Local replay: each operator recomputed from the device's own inputs, stage by stage.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -13,12 +14,24 @@
 
 namespace qnndbg {
 
+struct JudgedStage;
+
+/// A stage as it was judged, with what its line is made of. Alive during the call only.
+struct StageView {
+  const Stage& stage;
+  const JudgedStage& judged;
+  std::span<const float> magnitude;  // empty when the bound has no such term
+  const std::function<std::optional<ElementValue>()>& exact;
+};
+
 /// What the replay of the whole run shares.
 struct ReplaySettings {
   const GraphPlan& plan;
   const DeviceRun& run;
   const Bounds& bounds;
   HalfKind half = HalfKind::htp;
+  /// Called with every judged stage; may be empty.
+  std::function<void(const StageView&)> observe = {};
 };
 
 /// One stage (or output) of a replayed operator that the dump holds.

@@ -39,6 +39,12 @@ int unjudged_on_the_way(const Graph& graph, const Diagnosis& diagnosis) {
 /// "2 operators are"
 std::string operators_are(int count) { return count == 1 ? "1 operator is" : fmt::format("{} operators are", count); }
 
+/// The first finding that changes the verdict. Precondition: there is one.
+const Finding& first_that_counts(const Diagnosis& diagnosis) {
+  return *std::find_if(diagnosis.findings.begin(), diagnosis.findings.end(),
+                       [](const Finding& f) { return f.kind != FindingKind::warning; });
+}
+
 std::string first_culprit(const Diagnosis& diagnosis) {
   const auto found = std::find_if(diagnosis.findings.begin(), diagnosis.findings.end(), [](const Finding& f) {
     return f.kind == FindingKind::bug || f.kind == FindingKind::input;
@@ -78,7 +84,7 @@ void conclude(const Graph& graph, Diagnosis& d) {
       break;
     case Verdict::range:
       d.summary = fmt::format("{} ({}); every judged operator is right within the range of half precision",
-                              d.findings.front().title, d.findings.front().cause);
+                              first_that_counts(d).title, first_that_counts(d).cause);
       break;
     case Verdict::clean:
       d.summary =
@@ -96,7 +102,7 @@ void conclude(const Graph& graph, Diagnosis& d) {
                     d.operators[static_cast<std::size_t>(unjudged)].reason);
       break;
     case Verdict::rejected:
-    case Verdict::load_failed: d.summary = d.findings.front().title; break;
+    case Verdict::load_failed: d.summary = first_that_counts(d).title; break;
   }
 }
 

@@ -123,6 +123,8 @@ constexpr auto kTypes = std::to_array<FindingType>({
      "Calibrate again with inputs like this one, or widen the range."},
     {"QD0605", "quant_scale_invalid", "has a scale that is no positive number",
      "Calibrate the tensor again; a scale must be positive and finite."},
+    {"QD0901", "systematic_shift", "is within its bound, but shifted beyond what rounding explains",
+     "Compare the bias or constant of the channels named with the model's, and how they were brought to half."},
 });
 
 }  // namespace

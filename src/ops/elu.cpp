@@ -17,13 +17,11 @@ class Elu final : public ElementwiseOp {
 
  protected:
   Result<Stage> stage() const override {
-    Stage elu =
-        unary_stage("Elu", "unmeasured", [alpha = alpha_](float x) { return x < 0 ? alpha * std::expm1(x) : x; });
+    Stage elu = unary_stage("Elu", "Elu", [alpha = alpha_](float x) { return x < 0 ? alpha * std::expm1(x) : x; });
     elu.hypotheses = [alpha = alpha_](const Evidence& evidence) {
       std::vector<Hypothesis> list = activation_mistakes("ELU", "node type", kMnnFile);
       const auto below_zero = [](float x) { return std::expm1(x); };
-      for (Hypothesis& h : slope_mistakes(evidence, alpha, below_zero, "unmeasured", kMnnFile))
-        list.push_back(std::move(h));
+      for (Hypothesis& h : slope_mistakes(evidence, alpha, below_zero, "Elu", kMnnFile)) list.push_back(std::move(h));
       return list;
     };
     return elu;

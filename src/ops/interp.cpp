@@ -103,7 +103,7 @@ class Interp final : public Op {
                              : "ResizeBilinear",
          .inputs = {0},
          .bound = nearest ? "exact"
-                  : cubic ? "unmeasured"
+                  : cubic ? "ResizeCubic"
                           : "ResizeBilinear",
          .compute = [node = *planned](const RunContext& run) -> Result<StageResult> {
            const Tensor& x = *run.inputs[0];

@@ -40,10 +40,10 @@ Result<Function> function_of(wire::Un type) {
     case wire::Un_CEIL: return Function{"", "exact", [](float x) { return std::ceil(x); }};
     case wire::Un_SQUARE: return Function{"ElementWiseMultiply", "Square", [](float x) { return x * x; }};
     case wire::Un_SQRT: return Function{"ElementWiseSquareRoot", "unmeasured", [](float x) { return std::sqrt(x); }};
-    case wire::Un_RSQRT: return Function{"ElementWiseRsqrt", "unmeasured", [](float x) { return 1.0F / std::sqrt(x); }};
-    case wire::Un_EXP: return Function{"ElementWiseExp", "unmeasured", [](float x) { return std::exp(x); }};
-    case wire::Un_LOG: return Function{"ElementWiseLog", "unmeasured", [](float x) { return std::log(x); }};
-    case wire::Un_SIN: return Function{"ElementWiseSin", "unmeasured", [](float x) { return std::sin(x); }};
+    case wire::Un_RSQRT: return Function{"ElementWiseRsqrt", "Rsqrt", [](float x) { return 1.0F / std::sqrt(x); }};
+    case wire::Un_EXP: return Function{"ElementWiseExp", "Exp", [](float x) { return std::exp(x); }};
+    case wire::Un_LOG: return Function{"ElementWiseLog", "Log", [](float x) { return std::log(x); }};
+    case wire::Un_SIN: return Function{"ElementWiseSin", "Sin", [](float x) { return std::sin(x); }};
     case wire::Un_COS: return Function{"ElementWiseCos", "unmeasured", [](float x) { return std::cos(x); }};
     case wire::Un_TAN: return Function{"", "unmeasured", [](float x) { return std::tan(x); }};
     case wire::Un_ASIN: return Function{"ElementWiseAsin", "unmeasured", [](float x) { return std::asin(x); }};
@@ -65,7 +65,7 @@ Result<Function> function_of(wire::Un type) {
     case wire::Un_ERFINV: return Function{"", "unmeasured", erf_inv};
     case wire::Un_EXPM1: return Function{"", "unmeasured", [](float x) { return std::expm1(x); }};
     case wire::Un_SIGMOID: return Function{"Sigmoid", "Sigmoid", sigmoid};
-    case wire::Un_TANH: return Function{"Tanh", "unmeasured", [](float x) { return std::tanh(x); }};
+    case wire::Un_TANH: return Function{"Tanh", "Tanh", [](float x) { return std::tanh(x); }};
     case wire::Un_HARDSWISH: return Function{"HardSwish", "HardSwish", hard_swish};
     case wire::Un_GELU: return Function{"Gelu", "Gelu", gelu_tanh};
     case wire::Un_GELU_STANDARD: return Function{"Gelu", "Gelu", gelu_erf};

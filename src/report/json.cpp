@@ -154,6 +154,23 @@ Json tensor_json(const TensorRow& row) {
   return std::move(object).finish();
 }
 
+Json bound_use_json(const BoundUse& row) {
+  JsonObject object;
+  object.set("op_index", index_or_null(row.op_index));
+  object.set("op", row.op);
+  object.set("op_type", row.op_type);
+  object.set("dump_tensor", row.dump_tensor);
+  object.set("key", row.key);
+  object.exact("y", row.bound.y);
+  object.exact("max_y", row.bound.max_y);
+  object.exact("magnitude", row.bound.magnitude);
+  object.exact("absolute", row.bound.absolute);
+  object.number("bound_ratio", row.bound_ratio);
+  object.number("margin", row.margin());
+  object.set("basis", basis_json(row.basis));
+  return std::move(object).finish();
+}
+
 template <class Row, class Convert>
 Json list_of(const std::vector<Row>& rows, Convert convert) {
   Json list = Json::array();
@@ -164,16 +181,18 @@ Json list_of(const std::vector<Row>& rows, Convert convert) {
 }  // namespace
 
 std::string to_json(const Diagnosis& diagnosis) {
-  return dump_json(Json{{"schema", "qnn-debug/diagnosis/1"},
-                        {"verdict", name_of(diagnosis.verdict)},
-                        {"summary", diagnosis.summary},
-                        {"model", model_json(diagnosis.model)},
-                        {"run", run_json(diagnosis.run)},
-                        {"coverage", coverage_json(diagnosis.coverage)},
-                        {"findings", list_of(diagnosis.findings, finding_json)},
-                        {"operators", list_of(diagnosis.operators, operator_json)},
-                        {"tensors", list_of(diagnosis.tensors, tensor_json)},
-                        {"notes", diagnosis.notes}});
+  Json document{{"schema", "qnn-debug/diagnosis/1"},
+                {"verdict", name_of(diagnosis.verdict)},
+                {"summary", diagnosis.summary},
+                {"model", model_json(diagnosis.model)},
+                {"run", run_json(diagnosis.run)},
+                {"coverage", coverage_json(diagnosis.coverage)},
+                {"findings", list_of(diagnosis.findings, finding_json)},
+                {"operators", list_of(diagnosis.operators, operator_json)},
+                {"tensors", list_of(diagnosis.tensors, tensor_json)},
+                {"notes", diagnosis.notes}};
+  if (diagnosis.bounds) document["bounds"] = list_of(*diagnosis.bounds, bound_use_json);
+  return dump_json(document);
 }
 
 }  // namespace qnndbg

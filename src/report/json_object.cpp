@@ -63,6 +63,19 @@ Json model_json(const ModelInfo& model) {
               {"tensors", model.tensors}};
 }
 
+Json basis_json(const std::optional<BoundBasis>& basis) {
+  if (!basis) return nullptr;
+  JsonObject object;
+  object.set("arch", basis->arch);
+  object.set("runs", basis->runs);
+  object.set("instances", basis->instances);
+  object.set("elements", basis->elements);
+  object.number("worst", basis->worst);
+  object.number("p999", basis->p999);
+  object.set("library", text_or_null(basis->library));
+  return std::move(object).finish();
+}
+
 std::string dump_json(const Json& document) {
   return document.dump(1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace) + '\n';
 }

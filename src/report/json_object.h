@@ -53,6 +53,8 @@ Json metrics_json(const std::optional<Metrics>& metrics);     // null without th
 Json suspect_json(const std::optional<Suspect>& suspect);     // null without one
 Json encoding_json(const std::optional<Encoding>& encoding);  // null without one
 
+Json basis_json(const std::optional<BoundBasis>& basis);  // null without one
+
 /// Text of a document: indented by one, ASCII only, U+FFFD for bytes that are not UTF-8, newline at the end.
 std::string dump_json(const Json& document);
 

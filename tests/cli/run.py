@@ -134,12 +134,12 @@ def run_on_terminal(program, *args, env=None, columns=100, pause=0.0):
 # --- Help, version, completion -------------------------------------------------------------------------------------------------
 
 
-COMMANDS = ["diagnose", "replay", "inspect", "baseline", "completion", "help"]
+COMMANDS = ["diagnose", "replay", "inspect", "baseline", "calibrate", "completion", "help"]
 
 
 @check
 def help_begins_with_examples(program, directory):
-    for args in ([], ["diagnose"], ["replay"], ["inspect"], ["baseline"], ["completion"]):
+    for args in ([], ["diagnose"], ["replay"], ["inspect"], ["baseline"], ["calibrate"], ["completion"]):
         result = program.run(*args, "--help").expect(0)
         assert result.err == ""
         assert result.out.split("\n")[2] == "Examples:", result.out
@@ -173,7 +173,7 @@ def version_is_one_line(program, directory):
 @check
 def every_option_is_documented(program, directory):
     text = (ROOT / "docs" / "cli.md").read_text()
-    for command in ["diagnose", "replay", "inspect", "baseline"]:
+    for command in ["diagnose", "replay", "inspect", "baseline", "calibrate"]:
         section = re.search(rf"^## {command}\n(.*?)(?=^## |\Z)", text, re.M | re.S)
         assert section, f"docs/cli.md has no section {command}"
         for option in re.findall(r"--[a-z][a-z-]+", program.run(command, "--help").out.split("Options:")[1]):
@@ -183,7 +183,7 @@ def every_option_is_documented(program, directory):
 @check
 def documented_options_exist(program, directory):
     text = (ROOT / "docs" / "cli.md").read_text()
-    pages = "".join(program.run(*args, "--help").out for args in ([], ["diagnose"], ["replay"], ["inspect"], ["baseline"]))
+    pages = "".join(program.run(*args, "--help").out for args in ([], ["diagnose"], ["replay"], ["inspect"], ["baseline"], ["calibrate"]))
     for option in set(re.findall(r"`(--[a-z][a-z-]+)", text)):
         assert option in pages, f"docs/cli.md names {option}, which does not exist"
 
@@ -708,6 +708,104 @@ def the_verdict_comes_last(program, directory):
     for run, verdict in (("clean", "clean"), ("broken", "bug")):
         text = program.diagnose(run=run).out
         assert re.search(rf"^verdict: {verdict} (?:.*\n(?: .*\n)*)\Z", text, re.M), text
+
+
+def by_operator(table):
+    """The rows in the order of the operators: which of two nearly equal ones comes first may change with the last bits."""
+    return "\n".join(sorted(table.split("\n"), key=lambda line: int((re.match(r" *#(\d+)", line) or [0, 0])[1])))
+
+
+@check
+def the_margin_report_comes_on_request(program, directory):
+    assert "bounds" not in program.diagnose("--format", "json").document()
+    plain = program.diagnose("--arch", "v75").out
+    text = program.diagnose("--arch", "v75", "--explain-bounds").out
+    without_time = lambda view: re.sub(r"\d+\.\d\d s\n", "TIME\n", view)
+    assert without_time(text).startswith(without_time(plain)), "the report changes what stands before it"
+    golden.check_text("explain_bounds.txt", by_operator(text[len(plain):]), UPDATE)
+    document = program.diagnose("--arch", "v75", "--explain-bounds", "--format", "json").document()
+    validate(document, "diagnosis")
+    ratios = [row["bound_ratio"] for row in document["bounds"]]
+    assert ratios == sorted(ratios, reverse=True) and len(ratios) >= document["coverage"]["ops_judged"]
+    worst = {}
+    for row in document["bounds"]:
+        worst[row["op_index"]] = max(worst.get(row["op_index"], 0), row["bound_ratio"])
+    for operator in document["operators"]:
+        if operator["bound_ratio"] is not None and operator["index"] in worst:
+            assert golden.close(operator["bound_ratio"], worst[operator["index"]]), operator["name"]
+
+
+# --- calibrate -----------------------------------------------------------------------------------------------------------------
+
+
+def calibrate(program, *args, run="clean"):
+    return program.run("calibrate", "--model", program.need("model.mnn"), program.need(run, "dump"), *args)
+
+
+@check
+def calibrate_measures_a_sound_run(program, directory):
+    document = calibrate(program, "--arch", "v75", "--format", "json").expect(0).document()
+    validate(document, "calibration")
+    assert document["runs"] == 1 and document["keys"] and not document["left_out"] and not document["problems"]
+    assert {row["state"] for row in document["keys"]} <= {"holds", "loose"}
+    assert {row["arch"] for row in document["keys"]} == {"v75"}
+    # This run is one of those that the table rests on.
+    for row in document["keys"]:
+        assert row["now"]["worst"] <= row["before"]["worst"] * 1.01 + 1e-9, row
+    golden.check_text("calibrate.txt", calibrate(program, "--arch", "v75").expect(0).out, UPDATE)
+
+
+@check
+def calibrate_leaves_broken_operators_out(program, directory):
+    finding = program.diagnose("--format", "json", run="broken").document()["findings"][0]
+    result = calibrate(program, "--format", "json", run="broken").expect(1)
+    validate(result.document(), "calibration")
+    assert [row["op"] for row in result.document()["left_out"]] == [finding["op"]]
+    text = calibrate(program, run="broken").expect(1).out
+    assert "Left out, for they are broken:" in text and finding["op"] in text
+
+
+@check
+def calibrate_reads_lists_of_runs(program, directory):
+    os.symlink(program.root / program.examples, directory / "mini")
+    listed = directory / "runs.tsv"
+    listed.write_text("# two runs\nmini/model.mnn\tmini/input/inputs.json\tmini/clean/dump\tv68\nmini/model.mnn\t-\tmini/broken/dump\n")
+    program.need("clean", "dump"), program.need("broken", "dump")
+    document = program.run("calibrate", "--runs", listed, "--arch", "v75", "--format", "json").expect(1).document()
+    assert document["runs"] == 2
+    assert {row["arch"] for row in document["keys"]} == {"v68", "v75"}
+
+
+@check
+def calibrate_goes_on_without_runs_that_it_cannot_use(program, directory):
+    result = calibrate(program, directory / "nothing", "--format", "json").expect(1)
+    assert "nothing" in result.err
+    assert result.document()["runs"] == 1 and len(result.document()["problems"]) == 1
+    fails_without_output(program.run("calibrate", "--model", program.need("model.mnn"), directory / "nothing"), "nothing")
+
+
+@check
+def calibrate_needs_runs(program, directory):
+    fails_without_output(program.run("calibrate"), "--runs")
+    (directory / "runs.tsv").write_text("m.mnn\n")
+    fails_without_output(program.run("calibrate", "--runs", directory / "runs.tsv"), "runs.tsv:1")
+    fails_without_output(program.run("calibrate", "--model", program.need("model.mnn")), "calibrate")
+
+
+@check
+def calibrate_writes_a_table_for_a_known_device(program, directory):
+    target = directory / "bounds.json"
+    fails_without_output(calibrate(program, "--output", target), "--arch")
+    assert not target.exists()
+    calibrate(program, "--arch", "v81", "--library", "9.9", "--output", target).expect(0)
+    built_in = json.loads((ROOT / "data" / "bounds.json").read_text())
+    table = json.loads(target.read_text())
+    assert table["bounds"] == built_in["bounds"]
+    assert table["architectures"].pop("v81") == {"measured": True, "basis": "9.9"}
+    measured = table["measured"].pop("v81")
+    assert table["architectures"] == built_in["architectures"] and table["measured"] == built_in["measured"]
+    assert measured["Conv2d"]["runs"] == 1 and measured["Conv2d"]["library"] == "9.9"
+    fails_without_output(calibrate(program, "--arch", "v81", "--output", directory / "no" / "bounds.json"), "no/bounds.json")
 
 
 # --- inspect -------------------------------------------------------------------------------------------------------------------

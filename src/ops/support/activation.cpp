@@ -17,14 +17,14 @@ constexpr auto kActivations = std::to_array<Activation>({
     {"ReLU", "exact", [](float x) { return x < 0 ? 0.0F : x; }, nullptr},
     {"ReLU6", "exact", [](float x) { return std::min(std::max(x, 0.0F), 6.0F); }, nullptr},
     {"Sigmoid", "Sigmoid", sigmoid, nullptr},
-    {"Tanh", "unmeasured", [](float x) { return std::tanh(x); }, nullptr},
+    {"Tanh", "Tanh", [](float x) { return std::tanh(x); }, nullptr},
     {"HardSwish", "HardSwish", hard_swish, nullptr},
     {"SiLU", "Silu", silu, absolute},
     {"GELU", "Gelu", gelu_erf, nullptr},
-    {"ELU", "unmeasured", [](float x) { return x < 0 ? std::expm1(x) : x; }, nullptr},
+    {"ELU", "Elu", [](float x) { return x < 0 ? std::expm1(x) : x; }, nullptr},
     {"Abs", "exact", absolute, nullptr},
     {"Neg", "exact", [](float x) { return -x; }, nullptr},
-    {"Exp", "unmeasured", [](float x) { return std::exp(x); }, nullptr},
+    {"Exp", "Exp", [](float x) { return std::exp(x); }, nullptr},
 });
 
 }  // namespace

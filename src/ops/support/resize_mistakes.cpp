@@ -44,7 +44,7 @@ std::string bound_of(Family family) {
     case Family::linear: return "ResizeBilinear";
     case Family::cubic: break;
   }
-  return "unmeasured";
+  return "ResizeCubic";
 }
 
 std::string name_of(ResizeCoordinates coordinates) {
