@@ -100,21 +100,31 @@ std::vector<Outcome> run_all(const std::vector<Job>& jobs, const Options& o, con
   const int processes = o.jobs;
   std::vector<pid_t> children;
   const auto results = [&](int k) { return directory / fmt::format("results{}.jsonl", k); };
+  const auto current = [&](int k) { return directory / fmt::format("current{}", k); };
   for (int k = 0; k < processes; ++k) {
     const pid_t child = fork();
     if (child == 0) {
       std::ofstream out(results(k));
       const auto step = static_cast<std::size_t>(processes);
-      for (std::size_t i = static_cast<std::size_t>(k); i < jobs.size(); i += step)
+      for (std::size_t i = static_cast<std::size_t>(k); i < jobs.size(); i += step) {
+        std::ofstream(current(k)) << i;
         out << to_json(run_trial(jobs[i].seed, jobs[i].kind, directory / fmt::format("run{}", k), o.constants()))
             << '\n'
             << std::flush;
+      }
       out.close();
       _exit(0);
     }
     children.push_back(child);
   }
-  for (pid_t child : children) waitpid(child, nullptr, 0);
+  for (int k = 0; k < processes; ++k) {
+    int state = 0;
+    waitpid(children[static_cast<std::size_t>(k)], &state, 0);
+    if (WIFEXITED(state) && WEXITSTATUS(state) == 0) continue;
+    std::size_t i = 0;
+    std::ifstream(current(k)) >> i;
+    fmt::print(stderr, "a process died: --only-seed {} --kind {}\n", jobs[i].seed, name_of(jobs[i].kind));
+  }
   std::vector<Outcome> outcomes;
   for (int k = 0; k < processes; ++k) {
     std::ifstream in(results(k));

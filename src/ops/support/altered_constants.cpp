@@ -127,10 +127,10 @@ void consider_others(Candidates& out, std::span<const float> meant, std::span<co
     ++changed;
     last = i;
   }
-  out.consider(cause,
-               changed == 1 ? fmt::format("{:.5g} at {}", values[last], last)
-                            : fmt::format("other values at {} of {} places", changed, meant.size()),
-               changed, std::move(values));
+  if (changed == 0) return;
+  std::string used = changed == 1 ? fmt::format("{:.5g} at {}", values[last], last)
+                                  : fmt::format("other values at {} of {} places", changed, meant.size());
+  out.consider(cause, std::move(used), changed, std::move(values));
 }
 
 }  // namespace
