@@ -101,9 +101,6 @@ struct Evidence {
   /// What a fixed-point output can hold: the device saturates there, so that an element at an end shows only a limit.
   std::optional<ValueRange> clip = {};
   double clipped(double y) const { return clip ? std::clamp(y, clip->low, clip->high) : y; }
-  bool saturated(double device_value) const {
-    return clip && (device_value <= clip->low || device_value >= clip->high);
-  }
   /// The dumped f32 tensors with these logical dims that exist before the operator runs, except the stage's own inputs;
   /// may be empty.
   std::function<std::vector<Peer>(const Dims&)> peers = {};

@@ -392,7 +392,7 @@ TEST(Quantized, AMistakeIsProvenAlthoughTheOutputSaturates) {
   const Diagnosis d = diagnose_run(network, device);
   ASSERT_FALSE(d.findings.empty());
   EXPECT_EQ(d.findings[0].op, "conv");
-  EXPECT_EQ(d.findings[0].cause, "bias_dropped");
+  EXPECT_EQ(d.findings[0].cause, "bias_dropped") << evidence_of(d);
   EXPECT_TRUE(d.findings[0].proven);
 }
 

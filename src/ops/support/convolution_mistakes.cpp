@@ -129,10 +129,17 @@ class Search {
     return std::fabs(device_[at(element)] - y) <= 1.05 * c_.evidence.line.at(y);
   }
 
+  /// True at an end of what a fixed-point output can hold, up to the rounding of decoded elements to float.
+  bool saturated(double d) const {
+    const auto& clip = c_.evidence.clip;
+    const double slack = clip ? 1e-6 * (clip->high - clip->low) : 0;
+    return clip && (d <= clip->low + slack || d >= clip->high - slack);
+  }
+
   /// True when the fused activation passes the device's value through, so that it shows the sum before it.
   bool shows_sum(std::int64_t element) const {
     const float d = device_[at(element)];
-    if (c_.evidence.saturated(d)) return false;
+    if (saturated(d)) return false;
     return c_.right.activation == nullptr || (d > 0 && !(c_.right.activation->name == "ReLU6" && d >= 6));
   }
 
@@ -278,8 +285,12 @@ class Search {
       Interval& interval = observed[at(channel_of(static_cast<std::int64_t>(i)))];
       if (shows_sum(static_cast<std::int64_t>(i))) {
         interval.meet(d - y[i] - tolerance, d - y[i] + tolerance);
-      } else if (c_.evidence.saturated(d)) {
-        continue;
+      } else if (saturated(d)) {
+        if (d - c_.evidence.clip->low > c_.evidence.clip->high - d) {
+          interval.at_least(d - y[i] - tolerance);
+        } else {
+          interval.at_most(d - y[i] + tolerance);
+        }
       } else if (d <= 0) {
         interval.at_most(tolerance - y[i]);
       } else {
