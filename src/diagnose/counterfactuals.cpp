@@ -93,6 +93,11 @@ Attempt attempt(Hypothesis hypothesis, const Bound& bound, const Evidence& evide
     if (!evaluator) return std::nullopt;
     return std::move(*evaluator);
   };
+  // A looser line than the stage's own proves nothing where the right output lies within it too.
+  if (!out.hypothesis.bound.empty() && !bound.clip) {
+    Tensor right = evidence.reference.clone();
+    if (judge(device, right.f32(), result->magnitude.f32(), bound, context.half, {}).right()) return out;
+  }
   const Judgement judgement = judge(device, value.f32(), result->magnitude.f32(), bound, context.half, exact);
   out.ratio = judgement.bound_ratio;
   // A function without values where the device has some (0 / 0, powers of negative numbers) explains nothing there.

@@ -213,7 +213,7 @@ constexpr Alteration kAlterations[] = {
        for (float& c : v) c *= 0.99F;
      },
      "bias_scale_wrong", "weight_scale_wrong"},
-    {"one value off", [](std::vector<float>& v) { v[4] += 0.5F; }, "unexplained", "unexplained"},
+    {"one value off", [](std::vector<float>& v) { v[4] += 0.5F; }, "bias_differs", "weights_differ"},
 };
 
 TEST(BinaryMistakes, AlteredConstants) {
@@ -322,7 +322,7 @@ TEST(BinaryMistakes, HelperNodesOfAConstant) {
   EXPECT_EQ(cause([](Span) {}), "right");
   EXPECT_EQ(cause([](Span v) { std::fill(v.begin(), v.end(), 0.0F); }), "bias_dropped");
   EXPECT_EQ(cause([](Span v) { std::rotate(v.begin(), v.begin() + 2, v.end()); }), "bias_misordered");
-  EXPECT_EQ(cause([](Span v) { v[3] = 9; }), "unexplained");
+  EXPECT_EQ(cause([](Span v) { v[3] = 9; }), "bias_differs");
   // The node itself: what it reads from the helper is as dumped.
   Tensor permuted = Tensor::f32({1, 6, 1, 1});
   std::copy(vector.f32().begin(), vector.f32().end(), permuted.f32().begin());

@@ -90,7 +90,7 @@ TEST(MatMulMistakes, BiasAltered) {
               for (float& c : v) c *= 0.5F;
             }),
             "bias_scale_wrong");
-  EXPECT_EQ(cause([](Span v) { v[2] += 0.25F; }), "unexplained");
+  EXPECT_EQ(cause([](Span v) { v[2] += 0.25F; }), "bias_differs");
 }
 
 TEST(MatMulMistakes, ConstantWeightsAltered) {

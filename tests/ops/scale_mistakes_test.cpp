@@ -29,7 +29,7 @@ constexpr Change kChanges[] = {
        for (float& c : v) c *= 1.25F;
      },
      "weight_scale_wrong", "bias_scale_wrong"},
-    {"one value off", [](Values& v) { v[3] += 0.75F; }, "unexplained", "unexplained"},
+    {"one value off", [](Values& v) { v[3] += 0.75F; }, "weights_differ", "bias_differs"},
 };
 
 class ScaleMistakes : public ::testing::Test {

@@ -357,9 +357,11 @@ class Search {
       return fmt::format("top {}, bottom {}, left {}, right {}", top, total_padding(true) - top, left,
                          total_padding(false) - left);
     };
-    // Beyond the axis' own total: height and width exchanged.
-    for (std::int64_t top = 0; top <= std::max(total_h, g.pad_left); ++top) {
-      for (std::int64_t left = 0; left <= std::max(total_w, g.pad_top); ++left) {
+    // Beyond what the windows need: height and width exchanged, and rows that the stride leaves over.
+    const std::int64_t last_top = std::max(total_h + g.stride_h - 1, g.pad_left);
+    const std::int64_t last_left = std::max(total_w + g.stride_w - 1, g.pad_top);
+    for (std::int64_t top = 0; top <= last_top; ++top) {
+      for (std::int64_t left = 0; left <= last_left; ++left) {
         if (top == g.pad_top && left == g.pad_left) continue;
         ConvGeometry shifted = g;
         shifted.pad_top = top;
