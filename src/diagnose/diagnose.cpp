@@ -469,9 +469,23 @@ class Diagnoser {
     out_.findings.push_back(bug_finding(node, replayed, broken));
   }
 
+  /// Where the run does not show how constants were rounded, a cause that is proven under either rounding will do.
+  CauseVerdict cause_of(const OpNode& node, const ReplayedOp& replayed, const JudgedStage& broken) {
+    CauseVerdict cause = find_cause(replayer_, replayed, broken, rounding_);
+    if (cause.proven || !out_.run.constant_rounding.empty() || !depends_on_rounding(plan_, node.index)) return cause;
+    const ReplayedOp other = replayer_.replay(node.index, HalfRounding::nearest);
+    const JudgedStage* same = other.problem.empty() ? other.first_broken() : nullptr;
+    if (same != nullptr && same->stage == broken.stage) {
+      CauseVerdict nearest = find_cause(replayer_, other, *same, HalfRounding::nearest);
+      if (nearest.proven) cause = std::move(nearest);
+    }
+    replayer_.replay(node.index, rounding_);  // its operands must be loaded for what follows
+    return cause;
+  }
+
   Finding bug_finding(const OpNode& node, const ReplayedOp& replayed, const JudgedStage& broken) {
     const Stage& stage = replayed.stages[broken.stage];
-    CauseVerdict cause = find_cause(replayer_, replayed, broken, rounding_);
+    CauseVerdict cause = cause_of(node, replayed, broken);
     Finding finding = make_finding(node, FindingKind::bug, cause.cause);
     finding.output = stage.output;
     finding.tensor = node.outputs.empty() ? "" : tensor_id(node.outputs[at(stage.output)]);
