@@ -112,7 +112,8 @@ std::vector<ConstantMistake> explain_constants(const ChannelConstants& constants
   if (n == 0 || observed.size() != n || fits(meant, observed)) return list;
   if (std::any_of(observed.begin(), observed.end(), [](const Interval& i) { return i.empty(); })) return list;
   const auto consider = [&](ConstantMistakeKind kind, std::string used, Values values, int free_parameters = 0) {
-    if (fits(values, observed)) list.push_back({kind, std::move(used), std::move(values), free_parameters});
+    const bool listed = std::any_of(list.begin(), list.end(), [&](const auto& m) { return m.values == values; });
+    if (!listed && fits(values, observed)) list.push_back({kind, std::move(used), std::move(values), free_parameters});
   };
   consider(dropped, "zeros", Values(n, 0.0F));
   consider(ignored, "ones", Values(n, 1.0F));
@@ -131,7 +132,8 @@ std::vector<ConstantMistake> explain_constants(const ChannelConstants& constants
              }));
   }
   const Interval factor = common_factor(meant, observed);
-  if (factor.equations > 0 && !factor.empty()) {
+  // A factor that may be zero is the dropped constant above.
+  if (factor.equations > 0 && !factor.empty() && !factor.contains(0)) {
     for (double s : plain_values(factor.low, factor.high)) {
       for (ScaledRounding how : scaled_roundings(constants.rounding)) {
         Values values(n);
