@@ -85,8 +85,9 @@ class Model {
   /// int8; symmetric and asymmetric, block-wise, float and half scales, sparse index) and the side file. Errors name
   /// the operator.
   Result<FloatArray> convolution_weight(int op) const;
-  /// The scales of weights that the device keeps as integers, one per output channel: symmetric integers (IDSTQuan types
-  /// 1, 2 and 4 without minima) in one block per channel. Empty for all other weights, which are brought to float.
+  /// The scales of weights that the device keeps as integers, one per output channel: symmetric integers (IDSTQuan
+  /// types 1, 2 and 4 without minima) in one block per channel. Empty for all other weights, which are brought to
+  /// float.
   Result<FloatArray> integer_weight_scales(int op) const;
   /// Bias of the convolution family; empty if the model has none.
   Result<FloatArray> convolution_bias(int op) const;
