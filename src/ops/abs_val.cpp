@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "ops/registry.h"
+#include "ops/support/activation.h"
 #include "ops/support/elementwise.h"
 
 namespace qnndbg {
@@ -10,7 +11,11 @@ namespace {
 class AbsVal final : public ElementwiseOp {
  protected:
   Result<Stage> stage() const override {
-    return unary_stage("ElementWiseAbs", "exact", [](float x) { return std::fabs(x); });
+    Stage stage = unary_stage("ElementWiseAbs", "exact", [](float x) { return std::fabs(x); });
+    stage.hypotheses = [](const Evidence&) {
+      return activation_mistakes("Abs", "node type", "source/backend/qnn/execution/QNNUnary.cpp");
+    };
+    return stage;
   }
 };
 

@@ -1,4 +1,6 @@
 // Pack: stacks operands of one shape along a new axis.
+#include <numeric>
+
 #include "graph/mnn_wire.h"
 #include "ops/registry.h"
 #include "ops/support/data_movement.h"
@@ -7,6 +9,8 @@
 
 namespace qnndbg {
 namespace {
+
+constexpr const char* kMnnFile = "source/backend/qnn/execution/QNNConcat.cpp";
 
 class Pack final : public Op {
  public:
@@ -35,17 +39,71 @@ class Pack final : public Op {
     const int axis = *normalize_axis(axis_, static_cast<int>(out.size()));
     std::vector<int> from;
     for (std::size_t k = 0; k < context.inputs.size(); ++k) from.push_back(static_cast<int>(k));
-    return std::vector<Stage>{{.qnn_type = "Pack",
-                               .inputs = std::move(from),
-                               .bound = "exact",
-                               .compute = [out, axis](const RunContext& run) -> Result<StageResult> {
-                                 return StageResult{.value = stack(run.inputs, out, axis)};
-                               }}};
+    return std::vector<Stage>{
+        {.qnn_type = "Pack",
+         .inputs = std::move(from),
+         .bound = "exact",
+         .compute = [out, axis](const RunContext& run) -> Result<StageResult> {
+           return StageResult{.value = stack(run.inputs, out, axis)};
+         },
+         .hypotheses = [out, axis](const Evidence& evidence) { return mistakes(evidence, out, axis); }}};
   }
 
   Layout output_layout(std::span<const Operand> inputs) const override { return follow_majority(inputs); }
 
  private:
+  static std::vector<Hypothesis> mistakes(const Evidence& evidence, const Dims& out, int axis) {
+    // Of more operands only neighbours are exchanged.
+    constexpr std::size_t kMostPairs = 6;
+    std::vector<Hypothesis> list;
+    const std::size_t count = evidence.context.inputs.size();
+    const auto reordered = [&](std::string cause, std::string parameter, std::string used,
+                               std::vector<std::size_t> order) {
+      list.push_back({.cause = std::move(cause),
+                      .parameter = std::move(parameter),
+                      .used = std::move(used),
+                      .meant = "each operand in its place",
+                      .file = kMnnFile,
+                      .compute = [out, axis, order = std::move(order)](const RunContext& run) -> Result<StageResult> {
+                        std::vector<const Tensor*> inputs;
+                        for (std::size_t k : order) inputs.push_back(run.inputs[k]);
+                        return StageResult{.value = stack(inputs, out, axis)};
+                      }});
+    };
+    std::vector<std::size_t> order(count);
+    std::iota(order.begin(), order.end(), 0);
+    for (std::size_t a = 0; a < count; ++a) {
+      for (std::size_t b = a + 1; b < (count <= kMostPairs ? count : std::min(a + 2, count)); ++b) {
+        std::vector<std::size_t> swapped = order;
+        std::swap(swapped[a], swapped[b]);
+        reordered("operand_order_swapped", "order of the operands", fmt::format("{} and {} exchanged", a, b),
+                  std::move(swapped));
+      }
+      if (a == 0) continue;
+      std::vector<std::size_t> repeated = order;
+      repeated[a] = 0;
+      reordered("second_input_wrong", fmt::format("operand {}", a), "operand 0 once more", std::move(repeated));
+    }
+    // Along another axis the same values come in another order; the node's output keeps its declared dims.
+    for (int other = 0; other < static_cast<int>(out.size()); ++other) {
+      if (other == axis) continue;
+      Dims dims = out;
+      dims.erase(dims.begin() + axis);
+      dims.insert(dims.begin() + other, static_cast<std::int64_t>(count));
+      list.push_back({.cause = "concat_axis_wrong",
+                      .parameter = "axis",
+                      .used = fmt::format("{}", other),
+                      .meant = fmt::format("{}", axis),
+                      .file = kMnnFile,
+                      .compute = [out, dims, other](const RunContext& run) -> Result<StageResult> {
+                        StageResult result{.value = stack(run.inputs, dims, other)};
+                        result.value.reshape(out);
+                        return result;
+                      }});
+    }
+    return list;
+  }
+
   int axis_;
 };
 

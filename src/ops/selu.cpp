@@ -3,6 +3,7 @@
 
 #include "graph/mnn_wire.h"
 #include "ops/registry.h"
+#include "ops/support/activation.h"
 #include "ops/support/elementwise.h"
 
 namespace qnndbg {
@@ -15,9 +16,13 @@ class Selu final : public ElementwiseOp {
  protected:
   Result<Stage> stage() const override {
     // MNN's QNN backend has no node for it.
-    return unary_stage("", "unmeasured", [scale = scale_, alpha = alpha_](float x) {
+    Stage stage = unary_stage("", "unmeasured", [scale = scale_, alpha = alpha_](float x) {
       return scale * (x > 0 ? x : alpha * std::expm1(x));
     });
+    stage.hypotheses = [](const Evidence&) {
+      return activation_mistakes("Selu", "node type", "source/backend/qnn/execution/QNNActivation.cpp");
+    };
+    return stage;
   }
 
  private:

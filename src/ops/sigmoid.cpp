@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "ops/registry.h"
+#include "ops/support/activation.h"
 #include "ops/support/elementwise.h"
 
 namespace qnndbg {
@@ -10,7 +11,11 @@ namespace {
 class Sigmoid final : public ElementwiseOp {
  protected:
   Result<Stage> stage() const override {
-    return unary_stage("Sigmoid", "Sigmoid", [](float x) { return 1.0F / (1.0F + std::exp(-x)); });
+    Stage stage = unary_stage("Sigmoid", "Sigmoid", sigmoid);
+    stage.hypotheses = [](const Evidence&) {
+      return activation_mistakes("Sigmoid", "node type", "source/backend/qnn/execution/QNNActivation.cpp");
+    };
+    return stage;
   }
 };
 

@@ -42,7 +42,9 @@ class Unpack final : public Op {
              StageResult result{.value = slice(*run.inputs[0], window)};
              result.value.reshape(out);
              return result;
-           }});
+           },
+           .hypotheses = [in, out = context.outputs[k].spec.dims, axis,
+                          k](const Evidence&) { return mistakes(in, out, axis, static_cast<std::int64_t>(k)); }});
     }
     return stages;
   }
@@ -50,6 +52,32 @@ class Unpack final : public Op {
   Layout output_layout(std::span<const Operand> inputs) const override { return follow_first(inputs); }
 
  private:
+  /// Another position of the axis, or a position of another axis of the same extent.
+  static std::vector<Hypothesis> mistakes(const Dims& in, const Dims& out, int axis, std::int64_t part) {
+    std::vector<Hypothesis> list;
+    const std::int64_t extent = in[static_cast<std::size_t>(axis)];
+    for (int other = 0; other < static_cast<int>(in.size()); ++other) {
+      if (in[static_cast<std::size_t>(other)] != extent) continue;
+      for (std::int64_t k = 0; k < extent; ++k) {
+        if (other == axis ? k == part : k != part) continue;
+        std::vector<SliceAxis> window;
+        for (std::int64_t e : in) window.push_back({0, 1, e});
+        window[static_cast<std::size_t>(other)] = {k, 1, 1};
+        list.push_back({.cause = "slice_begin_wrong",
+                        .parameter = other == axis ? "part" : "axis",
+                        .used = fmt::format("{}", other == axis ? k : other),
+                        .meant = fmt::format("{}", other == axis ? part : axis),
+                        .file = "source/backend/qnn/execution/QNNConcat.cpp",
+                        .compute = [window, out](const RunContext& run) -> Result<StageResult> {
+                          StageResult result{.value = slice(*run.inputs[0], window)};
+                          result.value.reshape(out);
+                          return result;
+                        }});
+      }
+    }
+    return list;
+  }
+
   int axis_;
   std::size_t outputs_;
 };

@@ -88,6 +88,26 @@ TEST(ActivationMistakes, ReluReplacedByItsNeighbours) {
   EXPECT_EQ(cause_of(relu(), {&x}, on_device(unary(wire::Un_SIGMOID), {&x})).used, "Sigmoid");
 }
 
+TEST(ActivationMistakes, OperatorsOfTheirOwn) {
+  Rng rng(906);
+  const Tensor x = half_tensor(rng, {1, 3, 9, 7}, -4, 4);
+  const Tensor tanh = on_device(unary(wire::Un_TANH), {&x});
+  for (int kind : {wire::Kind_Sigmoid, wire::Kind_AbsVal}) {
+    const OneOp right(kind, 1);
+    EXPECT_EQ(cause_of(right, {&x}, on_device(right, {&x})).cause, "right");
+    EXPECT_EQ(cause_of(right, {&x}, tanh).used, "Tanh");
+    EXPECT_EQ(cause_of(right, {&x}, x).cause, "activation_dropped");
+  }
+  const OneOp selu(wire::Kind_Selu, 1, wire::OpParameter_Selu, [](Builder& b) {
+    wire::SeluBuilder op(b);
+    op.add_scale(1.0507F);
+    op.add_alpha(1.6733F);
+    return op.Finish().Union();
+  });
+  EXPECT_EQ(cause_of(selu, {&x}, on_device(selu, {&x})).cause, "right");
+  EXPECT_EQ(cause_of(selu, {&x}, tanh).used, "Tanh");
+}
+
 TEST(ActivationMistakes, SlopesBelowZero) {
   Rng rng(903);
   const Tensor x = half_tensor(rng, {1, 3, 9, 7}, -6, 6);
