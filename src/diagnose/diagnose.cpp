@@ -544,21 +544,31 @@ class Diagnoser {
       input_under = input_under || max < kHalfMinNormal;
     }
     if (over != nullptr && !input_over) {
-      add_range(
-          node, replayed, *over, "fp16_overflow",
-          fmt::format("{} of {} elements exceed 65504; first at {}: fp32 value {:.6g}", over->judgement.beyond_half,
-                      over->device.size(), position_text(over->judgement.first_beyond, over->device.dims()),
-                      over->judgement.reference_max_abs));
+      const double max = over->judgement.reference_max_abs;
+      const int down = static_cast<int>(std::ceil(std::log2(max / kHalfMax)));
+      add_range(node, replayed, *over, "fp16_overflow",
+                fmt::format("{} of {} elements exceed 65504; first at {}: fp32 value {:.6g}; the largest is {:.6g}",
+                            over->judgement.beyond_half, over->device.size(),
+                            position_text(over->judgement.first_beyond, over->device.dims()),
+                            over->judgement.first_beyond_value, max),
+                fmt::format("scaled by 2^-{} (1/{:.0f}) all of it would fit", down, std::exp2(down)));
     }
     if (under != nullptr && !input_under) {
-      add_range(node, replayed, *under, "fp16_underflow",
-                fmt::format("the largest of {} elements is {:.3g}, below 2^-14 = 6.1e-5", under->device.size(),
-                            under->judgement.reference_max_abs));
+      const std::span<const float> values = under->reference.f32();
+      const auto first = std::find_if(values.begin(), values.end(), [](float v) { return v != 0; });
+      const double max = under->judgement.reference_max_abs;
+      const int up = static_cast<int>(std::ceil(-std::log2(max)));
+      add_range(
+          node, replayed, *under, "fp16_underflow",
+          fmt::format("the largest of {} elements is {:.3g}, below 2^-14 = 6.1e-5; first at {}: fp32 value {:.3g}",
+                      under->device.size(), max, position_text(first - values.begin(), under->device.dims()),
+                      first == values.end() ? 0.0 : static_cast<double>(*first)),
+          fmt::format("scaled by 2^{} its largest element would be at least 1", up));
     }
   }
 
   void add_range(const OpNode& node, const ReplayedOp& replayed, const JudgedStage& stage, std::string_view cause,
-                 std::string evidence) {
+                 std::string evidence, std::string scaling) {
     Finding finding = make_finding(node, FindingKind::range, cause);
     const Stage& made = replayed.stages[stage.stage];
     finding.output = made.output;
@@ -569,6 +579,7 @@ class Diagnoser {
     finding.local_error = figure_of(*out_.tensors[at(stage.entry)].local, stage.judgement.bound_ratio);
     finding.inherited_error = inherited_error(node);
     finding.evidence.push_back(std::move(evidence));
+    finding.evidence.push_back(std::move(scaling));
     out_.findings.push_back(std::move(finding));
   }
 

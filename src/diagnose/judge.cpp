@@ -107,7 +107,10 @@ Judgement judge(std::span<const float> device, std::span<float> reference, std::
     for (std::size_t i = 0; i < n; ++i) {
       if (!(std::fabs(reference[i]) > kHalfMax)) continue;
       ++out.beyond_half;
-      if (out.first_beyond < 0) out.first_beyond = static_cast<std::int64_t>(i);
+      if (out.first_beyond < 0) {
+        out.first_beyond = static_cast<std::int64_t>(i);
+        out.first_beyond_value = reference[i];
+      }
       if (half == HalfKind::htp)
         reference[i] = std::copysign(std::min(std::fabs(reference[i]), static_cast<float>(kHtpHalfMax)), reference[i]);
     }

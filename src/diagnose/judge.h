@@ -21,6 +21,7 @@ struct Judgement {
   std::int64_t device_nonfinite = 0;  // NaN or Inf on the device where the reference is finite
   std::int64_t beyond_half = 0;       // elements whose reference lies beyond 65504
   std::int64_t first_beyond = -1;
+  double first_beyond_value = 0;  // of the exact result, before it is clamped to what half holds
   double reference_max_abs = 0;
   // Fixed-point tensors: elements whose reference lies beyond what the tensor can hold by more than the bound, and the
   // farthest of these references.
