@@ -332,7 +332,8 @@ TEST(BinaryMistakes, HelperNodesOfAConstant) {
 
   Tensor scalar = Tensor::f32({});
   scalar.f32()[0] = 0.5F;
-  const std::vector<Stage> tiled = stages_of(binary(wire::Bin_MUL), {&x, &scalar}, {1}, {"stage_0", "stage_1"});
+  const OneOp product = binary(wire::Bin_MUL);
+  const std::vector<Stage> tiled = stages_of(product, {&x, &scalar}, {1}, {"stage_0", "stage_1"});
   ASSERT_EQ(tiled.size(), 3U);
   EXPECT_EQ(cause_of(tiled[0], {&scalar}, floats({1, 1, 1, 1}, {0.5F})).cause, "right");
   Tensor full = Tensor::f32(x.dims());
