@@ -396,7 +396,7 @@ class Diagnoser {
   void report_saturation(const OpNode& node, const ReplayedOp& replayed, std::optional<Finding>& encoding) {
     constexpr double kManySaturate = 0.01;
     for (const JudgedStage& stage : replayed.judged) {
-      if (!stage.bound.clip || stage.device.size() == 0) continue;
+      if (!stage.bound.clip || stage.device.empty()) continue;
       // Below the range it is no loss where a ReLU follows.
       const bool before_relu =
           stage.stage + 1 < replayed.stages.size() && replayed.stages[stage.stage + 1].qnn_type.starts_with("Relu");

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "diagnose/bounds.h"
@@ -62,7 +63,7 @@ Tensor as_float(Tensor tensor);
 
 class Replayer {
  public:
-  explicit Replayer(ReplaySettings settings) : settings_(settings) {}
+  explicit Replayer(ReplaySettings settings) : settings_(std::move(settings)) {}
 
   /// Recomputes and judges an operator. `constants`: how the device rounded weights. The operands stay loaded until the
   /// next call.

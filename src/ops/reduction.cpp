@@ -313,7 +313,7 @@ class Reduction final : public Op {
     return axes;
   }
 
-  Stage main_stage(Node node) const {
+  Stage main_stage(const Node& node) const {
     return {.qnn_type = qnn_type_,
             .inputs = {0},
             .bound = bound_of(operation_),

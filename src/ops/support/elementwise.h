@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "ops/op.h"
@@ -19,10 +20,10 @@ Tensor map_elements(const Tensor& x, F f) {
 
 /// One stage y = f(x) on operand 0. `magnitude(x)` gives M_i for the bound, or nullptr for none.
 template <class F>
-Stage unary_stage(std::string qnn_type, std::string bound, F f, float (*magnitude)(float) = nullptr) {
-  return {.qnn_type = std::move(qnn_type),
+Stage unary_stage(std::string_view qnn_type, std::string_view bound, F f, float (*magnitude)(float) = nullptr) {
+  return {.qnn_type = std::string(qnn_type),
           .inputs = {0},
-          .bound = std::move(bound),
+          .bound = std::string(bound),
           .compute = [f, magnitude](const RunContext& run) -> Result<StageResult> {
             if (run.inputs[0]->type() != DType::f32) return fail("integer data is not implemented for this function");
             StageResult result{.value = map_elements(*run.inputs[0], f)};
