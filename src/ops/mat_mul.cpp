@@ -182,13 +182,13 @@ class Mistakes {
     const std::span<const float> device = evidence_.device.f32();
     const std::span<const float> reference = evidence_.reference.f32();
     if (bias.empty() || device.size() % bias.size() != 0) return;
-    std::vector<LeastSquares> columns(bias.size());
+    std::vector<SlopeFit> columns(bias.size());
     for (std::size_t i = 0; i < device.size(); ++i) {
       const double error = 3 * kHalfUnitRoundoff * std::fabs(device[i]) + kHalfMinNormal;
       columns[i % bias.size()].add(1, static_cast<double>(device[i]) - reference[i] + bias[i % bias.size()], error);
     }
     std::vector<ConstantEstimate> estimates;
-    for (const LeastSquares& column : columns) estimates.push_back(column.estimate());
+    for (const SlopeFit& column : columns) estimates.push_back(column.estimate());
     for (AlteredConstant& mistake :
          altered_constants(bias, unrounded_bias_, estimates, kAddedConstant, evidence_.context)) {
       Tensor other = Tensor::f32(dims(2));
@@ -242,7 +242,7 @@ class Mistakes {
     const std::span<const float> device = evidence_.device.f32();
     const std::span<const float> reference = evidence_.reference.f32();
     const std::span<const float> bias = own_.size() < 3 ? std::span<const float>() : evidence_.context.inputs[2]->f32();
-    LeastSquares sum;
+    SlopeFit sum;
     for (std::size_t i = 0; i < device.size(); ++i) {
       const double b = bias.empty() ? 0.0 : bias[i % bias.size()];
       sum.add(reference[i] - b, device[i] - b, 0);

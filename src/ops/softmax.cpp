@@ -76,7 +76,7 @@ void add_other_axes(std::vector<Hypothesis>& list, const Evidence& evidence, int
 /// their logarithm.
 std::optional<double> fitted_beta(std::span<const float> x, std::span<const float> y, const AxisView& view) {
   constexpr float kTelling = 0x1p-8F;
-  LeastSquares slope;
+  SlopeFit slope;
   for (std::int64_t o = 0; o < view.outer; ++o) {
     for (std::int64_t i = 0; i < view.inner; ++i) {
       double mean_x = 0;

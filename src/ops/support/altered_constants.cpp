@@ -99,7 +99,7 @@ void consider_factor(Candidates& out, std::span<const float> meant, std::span<co
     if (run.constants) round_to_half(values, rounding, run.half);
     out.consider(cause, fmt::format("times {:.6g}", f), 1, std::move(values));
   };
-  LeastSquares sum;
+  SlopeFit sum;
   for (std::size_t i = 0; i < meant.size(); ++i) {
     if (std::isfinite(device[i].tolerance)) sum.add(meant[i], device[i].value, device[i].tolerance);
   }
@@ -137,14 +137,14 @@ void consider_others(Candidates& out, std::span<const float> meant, std::span<co
 
 bool ConstantEstimate::allows(double v) const { return !std::isfinite(tolerance) || std::fabs(v - value) <= tolerance; }
 
-void LeastSquares::add(double weight, double target, double error) {
+void SlopeFit::add(double weight, double target, double error) {
   if (!std::isfinite(weight) || !std::isfinite(target)) return;
   weight_target_ += weight * target;
   weight_weight_ += weight * weight;
   weight_error_ += std::fabs(weight) * error;
 }
 
-ConstantEstimate LeastSquares::estimate() const {
+ConstantEstimate SlopeFit::estimate() const {
   const ConstantEstimate e{weight_target_ / weight_weight_, weight_error_ / weight_weight_};
   if (!(weight_weight_ > 0) || !std::isfinite(e.value)) return {0, std::numeric_limits<double>::infinity()};
   return e;

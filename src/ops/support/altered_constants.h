@@ -32,8 +32,8 @@ struct ConstantEstimate {
   bool allows(double v) const;
 };
 
-/// Least squares of t_i = w_i c, each t_i known to within an error of its own.
-class LeastSquares {
+/// One constant c from t_i = w_i c by least squares, each t_i known to within an error of its own.
+class SlopeFit {
  public:
   void add(double weight, double target, double error);
   ConstantEstimate estimate() const;

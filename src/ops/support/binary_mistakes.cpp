@@ -263,7 +263,7 @@ class Mistakes {
     if (!undo(k, 1, 1) || constant.size() > std::numeric_limits<std::int32_t>::max()) return {};
     std::vector<std::int32_t> index(static_cast<std::size_t>(constant.size()));
     std::iota(index.begin(), index.end(), 0);
-    std::vector<LeastSquares> sums(index.size());
+    std::vector<SlopeFit> sums(index.size());
     const std::span<const float> device = evidence_.device.f32();
     std::vector<float> visited(device.size());
     std::int64_t element = 0;
@@ -282,7 +282,7 @@ class Mistakes {
           return 0.0F;
         });
     std::vector<ConstantEstimate> all(sums.size());
-    std::transform(sums.begin(), sums.end(), all.begin(), [](const LeastSquares& sum) { return sum.estimate(); });
+    std::transform(sums.begin(), sums.end(), all.begin(), [](const SlopeFit& sum) { return sum.estimate(); });
     return all;
   }
 

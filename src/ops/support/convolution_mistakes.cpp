@@ -750,7 +750,7 @@ class Search {
   }
 
   bool fit_channel(std::int64_t o, std::int64_t unknowns, std::int64_t rows, ConvVariant& variant) {
-    LeastSquares fit(unknowns, 1);
+    LeastSquares fit(unknowns);
     const std::int64_t positions = c_.out[0] * plane_;
     const std::int64_t step = std::max<std::int64_t>(1, positions / (2 * rows));
     const std::int64_t first = first_weight_of_channel(o);
@@ -763,8 +763,7 @@ class Search {
       std::fill(row.begin(), row.end(), 0.0);
       for (const ConvTap& tap : taps(element)) row[at(tap.weight - first)] = weight * tap.x;
       const double error = device_[at(element)] - sum(element, [&](std::int64_t w) { return c_.right.weight[at(w)]; });
-      const double weighted = weight * error;
-      fit.add(row, {&weighted, 1});
+      fit.add(row, weight * error);
     }
     if (fit.rows() < kRowsPerUnknown * unknowns) return false;
     const std::vector<double> change = fit.solve();

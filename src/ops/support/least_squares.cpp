@@ -13,32 +13,32 @@ constexpr Eigen::Index kBlock = 256;
 
 struct LeastSquares::Equations {
   Eigen::MatrixXd gram;   // A^T A
-  Eigen::MatrixXd right;  // A^T b
+  Eigen::VectorXd right;  // A^T b
   Eigen::MatrixXd rows;
-  Eigen::MatrixXd values;
+  Eigen::VectorXd values;
   Eigen::Index used = 0;
 
   void flush() {
     if (used == 0) return;
     gram.noalias() += rows.topRows(used).transpose() * rows.topRows(used);
-    right.noalias() += rows.topRows(used).transpose() * values.topRows(used);
+    right.noalias() += rows.topRows(used).transpose() * values.head(used);
     used = 0;
   }
 };
 
-LeastSquares::LeastSquares(std::int64_t unknowns, std::int64_t sides) : equations_(std::make_unique<Equations>()) {
+LeastSquares::LeastSquares(std::int64_t unknowns) : equations_(std::make_unique<Equations>()) {
   equations_->gram = Eigen::MatrixXd::Zero(unknowns, unknowns);
-  equations_->right = Eigen::MatrixXd::Zero(unknowns, sides);
+  equations_->right = Eigen::VectorXd::Zero(unknowns);
   equations_->rows = Eigen::MatrixXd::Zero(kBlock, unknowns);
-  equations_->values = Eigen::MatrixXd::Zero(kBlock, sides);
+  equations_->values = Eigen::VectorXd::Zero(kBlock);
 }
 
 LeastSquares::~LeastSquares() = default;
 
-void LeastSquares::add(std::span<const double> row, std::span<const double> values) {
+void LeastSquares::add(std::span<const double> row, double value) {
   Equations& e = *equations_;
   e.rows.row(e.used) = Eigen::Map<const Eigen::RowVectorXd>(row.data(), static_cast<Eigen::Index>(row.size()));
-  e.values.row(e.used) = Eigen::Map<const Eigen::RowVectorXd>(values.data(), static_cast<Eigen::Index>(values.size()));
+  e.values[e.used] = value;
   ++rows_;
   if (++e.used == kBlock) e.flush();
 }
@@ -49,8 +49,8 @@ std::vector<double> LeastSquares::solve() const {
   const double ridge = 1e-9 * e.gram.trace() / static_cast<double>(std::max<Eigen::Index>(1, e.gram.rows()));
   Eigen::MatrixXd matrix = e.gram;
   matrix.diagonal().array() += std::max(ridge, 1e-300);
-  const Eigen::MatrixXd x = matrix.ldlt().solve(e.right);
-  return {x.data(), x.data() + x.size()};  // column-major: side after side
+  const Eigen::VectorXd x = matrix.ldlt().solve(e.right);
+  return {x.data(), x.data() + x.size()};
 }
 
 }  // namespace qnndbg
