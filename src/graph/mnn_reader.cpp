@@ -38,10 +38,7 @@ tl::unexpected<Error> over_budget() {
       "the names and lists of the graph are far larger than the file; it was damaged or made to exhaust memory");
 }
 
-std::string type_name_of(wire::Kind kind) {
-  const std::string name = wire::EnumNameKind(kind);
-  return name.empty() ? fmt::format("OpType {}", static_cast<int>(kind)) : name;
-}
+std::string type_name_of(wire::Kind kind) { return operator_type_name(static_cast<int>(kind)); }
 
 std::vector<int> to_vector(const flatbuffers::Vector<std::int32_t>* values) {
   return values == nullptr ? std::vector<int>() : std::vector<int>(values->begin(), values->end());
@@ -212,6 +209,11 @@ std::string guess(std::span<const std::byte> bytes) {
 }
 
 }  // namespace
+
+std::string operator_type_name(int number) {
+  const std::string name = wire::EnumNameKind(static_cast<wire::Kind>(number));
+  return name.empty() ? fmt::format("OpType {}", number) : name;
+}
 
 MnnFormat format_of(wire::Layout layout) {
   switch (layout) {

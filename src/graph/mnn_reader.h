@@ -19,6 +19,9 @@ Result<const wire::Net*> verified_net(std::span<const std::byte> bytes);
 /// number.
 Result<Graph> read_graph(const wire::Net& net, std::size_t file_bytes);
 
+/// "Deconvolution" for MNN's OpType number 17; "OpType 1234" for a number without a name.
+std::string operator_type_name(int number);
+
 /// MNN's storage format behind a wire number; unknown for numbers without a name and for NHWC4.
 MnnFormat format_of(wire::Layout layout);
 

@@ -1,0 +1,210 @@
+#include "knowledge/log_patterns.h"
+
+#include <re2/re2.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <unordered_map>
+
+namespace qnndbg {
+namespace embedded {
+extern const std::string_view log_patterns_json;
+}
+namespace {
+
+/// Enough for the automaton over all literals; RE2 would otherwise forget states and become slow.
+constexpr std::int64_t kLiteralMemory = 64 << 20;
+/// Groups of one pattern; a test checks the table against it.
+constexpr int kMaxGroups = 12;
+
+PatternRole role_of(std::string_view name) {
+  if (name == "cause") return PatternRole::cause;
+  if (name == "symptom") return PatternRole::symptom;
+  if (name == "consequence") return PatternRole::consequence;
+  if (name == "detail") return PatternRole::detail;
+  if (name == "fact") return PatternRole::fact;
+  if (name == "code") return PatternRole::code;
+  if (name == "noise") return PatternRole::noise;
+  if (name == "glue") return PatternRole::glue;
+  return PatternRole::other;
+}
+
+NodeFate fate_of(std::string_view name) {
+  if (name == "refused") return NodeFate::refused;
+  if (name == "not_created") return NodeFate::not_created;
+  if (name == "unregistered") return NodeFate::unregistered;
+  if (name == "unsupported") return NodeFate::unsupported;
+  return NodeFate::none;
+}
+
+DatatypePart datatypes_of(std::string_view name) {
+  if (name == "requested") return DatatypePart::requested;
+  if (name == "supported") return DatatypePart::supported;
+  if (name == "member") return DatatypePart::member;
+  return DatatypePart::none;
+}
+
+std::vector<LogPattern> read_table() {
+  const nlohmann::json table = nlohmann::json::parse(embedded::log_patterns_json, nullptr, /*allow_exceptions=*/false);
+  std::vector<LogPattern> patterns;
+  if (!table.is_object() || !table.contains("patterns")) return patterns;  // a test reads the table
+  for (const nlohmann::json& entry : table["patterns"]) {
+    LogPattern pattern;
+    pattern.id = entry.value("id", "");
+    pattern.role = role_of(entry.value("role", ""));
+    pattern.class_id = entry.value("class", "");
+    pattern.stage = entry.value("stage", "");
+    pattern.stack = entry.value("stack", "");
+    pattern.means = entry.value("means", "");
+    pattern.strength = entry.value("strength", 0);
+    pattern.fate = fate_of(entry.value("node", ""));
+    pattern.datatypes = datatypes_of(entry.value("datatypes", ""));
+    pattern.reason = entry.value("reason", false);
+    pattern.names_node = entry.value("names_node", false);
+    pattern.encode = entry.value("encode", false);
+    pattern.literals = entry.value("literals", std::vector<std::string>());
+    pattern.regex = entry.value("regex", "");
+    pattern.example = entry.value("example", "");
+    patterns.push_back(std::move(pattern));
+  }
+  return patterns;
+}
+
+re2::RE2::Options options() {
+  re2::RE2::Options options;
+  // Bytes, not characters: a log need not be UTF-8.
+  options.set_encoding(re2::RE2::Options::EncodingLatin1);
+  options.set_log_errors(false);
+  return options;
+}
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  std::transform(result.begin(), result.end(), result.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; });
+  return result;
+}
+
+bool only_for_unknown_lines(PatternRole role) { return role == PatternRole::code || role == PatternRole::other; }
+
+/// A line that has one of these is understood.
+bool takes_the_line(PatternRole role) {
+  return role != PatternRole::fact && role != PatternRole::glue && !only_for_unknown_lines(role);
+}
+
+}  // namespace
+
+std::string_view capture(const Captures& captures, std::string_view name) {
+  for (const auto& [key, value] : captures)
+    if (key == name) return value;
+  return {};
+}
+
+std::span<const LogPattern> log_patterns() {
+  static const std::vector<LogPattern> table = read_table();
+  return table;
+}
+
+int find_log_pattern(std::string_view id) {
+  const std::span<const LogPattern> table = log_patterns();
+  const auto found = std::find_if(table.begin(), table.end(), [&](const LogPattern& p) { return p.id == id; });
+  return found == table.end() ? -1 : static_cast<int>(found - table.begin());
+}
+
+struct PatternMatcher::Implementation {
+  std::optional<re2::RE2> literals;
+  std::unordered_map<std::string, std::vector<int>> patterns_of;  // by literal in lower case
+  std::vector<std::unique_ptr<re2::RE2>> regexes;                 // by pattern; empty: not needed yet
+
+  Implementation() {
+    const std::span<const LogPattern> table = log_patterns();
+    regexes.resize(table.size());
+    std::map<std::string, std::vector<int>> owners;
+    for (std::size_t i = 0; i < table.size(); ++i)
+      for (const std::string& literal : table[i].literals) owners[lower(literal)].push_back(static_cast<int>(i));
+    std::string alternation;
+    for (const auto& [literal, own] : owners) {
+      if (!alternation.empty()) alternation += '|';
+      alternation += re2::RE2::QuoteMeta(literal);
+      // The automaton reports the longest literal at a place; those within it are found by this.
+      for (const auto& [other, theirs] : owners) {
+        if (literal.find(other) == std::string::npos) continue;
+        std::vector<int>& all = patterns_of[literal];
+        all.insert(all.end(), theirs.begin(), theirs.end());
+      }
+    }
+    re2::RE2::Options literal_options = options();
+    literal_options.set_case_sensitive(false);
+    literal_options.set_longest_match(true);
+    literal_options.set_max_mem(kLiteralMemory);
+    literals.emplace(alternation, literal_options);
+  }
+
+  const re2::RE2& regex(int pattern) {
+    std::unique_ptr<re2::RE2>& compiled = regexes[static_cast<std::size_t>(pattern)];
+    if (!compiled)
+      compiled = std::make_unique<re2::RE2>(log_patterns()[static_cast<std::size_t>(pattern)].regex, options());
+    return *compiled;
+  }
+
+  std::vector<int> candidates(std::string_view line) const {
+    std::vector<int> found;
+    std::size_t from = 0;
+    re2::StringPiece literal;
+    while (from < line.size() && literals->Match(line, from, line.size(), re2::RE2::UNANCHORED, &literal, 1)) {
+      if (const auto entry = patterns_of.find(lower({literal.data(), literal.size()})); entry != patterns_of.end())
+        for (const int pattern : entry->second)
+          if (std::find(found.begin(), found.end(), pattern) == found.end()) found.push_back(pattern);
+      from = static_cast<std::size_t>(literal.data() - line.data()) + 1;
+    }
+    std::sort(found.begin(), found.end());
+    return found;
+  }
+
+  std::optional<PatternMatch> try_pattern(int pattern, std::string_view line) {
+    const re2::RE2& expression = regex(pattern);
+    re2::StringPiece groups[kMaxGroups];
+    const int count = std::min(kMaxGroups, expression.NumberOfCapturingGroups() + 1);
+    if (!expression.ok() || !expression.Match(line, 0, line.size(), re2::RE2::UNANCHORED, groups, count))
+      return std::nullopt;
+    PatternMatch match;
+    match.pattern = pattern;
+    match.begin = static_cast<std::size_t>(groups[0].data() - line.data());
+    match.end = match.begin + groups[0].size();
+    for (const auto& [name, index] : expression.NamedCapturingGroups())
+      if (index < count && groups[index].data() != nullptr)
+        match.captures.emplace_back(name, std::string(groups[index]));
+    return match;
+  }
+};
+
+PatternMatcher::PatternMatcher() : implementation_(std::make_unique<Implementation>()) {}
+PatternMatcher::~PatternMatcher() = default;
+PatternMatcher::PatternMatcher(PatternMatcher&&) noexcept = default;
+PatternMatcher& PatternMatcher::operator=(PatternMatcher&&) noexcept = default;
+
+std::size_t PatternMatcher::find_literal(std::string_view text, std::size_t from) const {
+  re2::StringPiece literal;
+  if (!implementation_->literals->Match(text, from, text.size(), re2::RE2::UNANCHORED, &literal, 1))
+    return std::string_view::npos;
+  return static_cast<std::size_t>(literal.data() - text.data());
+}
+
+std::vector<PatternMatch> PatternMatcher::match(std::string_view line) {
+  std::vector<PatternMatch> matches;
+  bool taken = false;
+  const std::span<const LogPattern> table = log_patterns();
+  for (const int pattern : implementation_->candidates(line)) {
+    const PatternRole role = table[static_cast<std::size_t>(pattern)].role;
+    if (taken && only_for_unknown_lines(role)) continue;
+    std::optional<PatternMatch> match = implementation_->try_pattern(pattern, line);
+    if (!match) continue;
+    taken = taken || takes_the_line(role);
+    matches.push_back(std::move(*match));
+  }
+  return matches;
+}
+
+}  // namespace qnndbg
