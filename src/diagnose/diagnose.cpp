@@ -9,6 +9,7 @@
 #include "diagnose/constant_rounding.h"
 #include "diagnose/encodings.h"
 #include "diagnose/input_check.h"
+#include "diagnose/log_evidence.h"
 #include "diagnose/opened_run.h"
 #include "diagnose/replay.h"
 #include "diagnose/shift.h"
@@ -694,25 +695,99 @@ class Diagnoser {
   std::vector<std::optional<ErrorFigure>> end_to_end_;
 };
 
-}  // namespace
+/// Lists the operators of a run that left no tensors.
+void list_unjudged(const Model& model, const DiagnoseOptions& options, Diagnosis& out) {
+  PlanHints hints;
+  if (options.inputs) {
+    for (const auto& [name, value] : *options.inputs)
+      if (const GraphInput* input = model.graph().find_input(name)) hints.input_dims.emplace(input->tensor, value.dims());
+  }
+  const GraphPlan plan = plan_graph(model, hints);
+  for (const OpNode& node : model.graph().ops) {
+    OperatorRow row{.index = node.index, .name = node.name, .type = node.type_name};
+    for (int t : node.inputs)
+      if (t >= 0) row.inputs.push_back(tensor_id(t));
+    for (int t : node.outputs) row.outputs.push_back(tensor_id(t));
+    const PlannedOp& planned = plan.ops[at(node.index)];
+    const bool aside = planned.is_input || planned.set_aside;
+    row.status = aside ? OpStatus::set_aside : OpStatus::not_judged;
+    row.reason = aside ? "input or computed on the host" : "the run left no tensors";
+    ++out.coverage.ops_total;
+    if (aside)
+      ++out.coverage.ops_set_aside;
+    else
+      out.coverage.not_judged.push_back({node.index, node.name, node.type_name, row.reason});
+    out.operators.push_back(std::move(row));
+  }
+}
 
-Result<Diagnosis> diagnose(const Model& model, const DiagnoseOptions& options) {
-  const auto start = std::chrono::steady_clock::now();
-  const auto opened = OpenedRun::open(model, options);
-  if (!opened) return fail(opened.error());
+Result<Diagnosis> judge_dump(const Model& model, const DiagnoseOptions& options, const OpenedRun& opened) {
   Diagnosis out;
-  out.model = model_info(model);
-  out.run = (*opened)->info();
-  out.notes = (*opened)->notes();
+  out.run = opened.info();
+  out.notes = opened.notes();
   if (options.explain_bounds) out.bounds.emplace();
-  Diagnoser diagnoser(model, options, **opened, out);
+  Diagnoser diagnoser(model, options, opened, out);
   if (auto done = diagnoser.diagnose(); !done) return fail(done.error());
   if (out.bounds) {
     std::stable_sort(out.bounds->begin(), out.bounds->end(),
                      [](const BoundUse& a, const BoundUse& b) { return a.bound_ratio > b.bound_ratio; });
   }
+  return out;
+}
+
+Diagnosis read_log_alone(const Model& model, const DiagnoseOptions& options) {
+  Diagnosis out;
+  out.run.soc = options.soc;
+  if (!options.arch.empty()) out.run.arch = options.arch;
+  out.run.tolerance_scale = options.tolerance_scale;
+  out.run.inputs_given = options.inputs.has_value();
+  list_unjudged(model, options, out);
+  return out;
+}
+
+bool tells_why_nothing_ran(const Diagnosis& diagnosis) {
+  return std::any_of(diagnosis.findings.begin(), diagnosis.findings.end(), [](const Finding& f) {
+    return f.kind == FindingKind::load || f.kind == FindingKind::unregistered;
+  });
+}
+
+void finish(const Model& model, const DiagnoseOptions& options, Diagnosis& out) {
+  out.model = model_info(model);
+  out.run.log = options.log_file;
+  if (options.log) {
+    join_log(model, *options.log, out);
+    out.log = options.log;
+  }
   conclude(model.graph(), out);
-  out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+}  // namespace
+
+Result<Diagnosis> diagnose(const Model& model, const DiagnoseOptions& options) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto elapsed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
+  Diagnosis out;
+  if (!options.dump.empty()) {
+    const auto opened = OpenedRun::open(model, options);
+    if (opened) {
+      Result<Diagnosis> judged = judge_dump(model, options, **opened);
+      if (!judged) return judged;
+      out = std::move(*judged);
+      finish(model, options, out);
+      out.seconds = elapsed();
+      return out;
+    }
+    if (!options.log || std::filesystem::exists(options.dump / "manifest_000000.tsv")) return fail(opened.error());
+    out = read_log_alone(model, options);
+    out.notes.push_back(opened.error().message);
+    finish(model, options, out);
+    if (!tells_why_nothing_ran(out)) return fail(opened.error());
+  } else {
+    if (!options.log) return fail("there is neither a dump to judge nor a log to read");
+    out = read_log_alone(model, options);
+    finish(model, options, out);
+  }
+  out.seconds = elapsed();
   return out;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "diagnose/bounds.h"
+#include "knowledge/explanation.h"
 #include "tensor/dtype.h"
 #include "tensor/metrics.h"
 #include "tensor/tensor.h"
@@ -130,7 +131,8 @@ struct ModelInfo {
 };
 
 struct RunInfo {
-  std::string dump;
+  std::string dump;  // empty: none was given
+  std::string log;   // the same
   std::optional<std::uint64_t> execution;
   std::vector<std::uint64_t> executions;
   int dumped_tensors = 0;
@@ -152,6 +154,7 @@ struct Diagnosis {
   std::vector<OperatorRow> operators;
   std::vector<TensorRow> tensors;
   std::optional<std::vector<BoundUse>> bounds;  // nearest to the line first; nullopt: not asked for
+  std::optional<Explanation> log;               // what the log of the run says; nullopt: none was given
   std::vector<std::string> notes;               // about the dump: problems with file and line
   double seconds = 0;                           // wall time; the terminal view shows it, the document does not
 };

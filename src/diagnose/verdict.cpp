@@ -52,6 +52,30 @@ std::string first_culprit(const Diagnosis& diagnosis) {
   return found == diagnosis.findings.end() ? "" : fmt::format("{} ({})", found->title, found->cause);
 }
 
+const Finding* first_of_kind(const Diagnosis& diagnosis, FindingKind kind) {
+  const auto found = std::find_if(diagnosis.findings.begin(), diagnosis.findings.end(),
+                                  [&](const Finding& f) { return f.kind == kind; });
+  return found == diagnosis.findings.end() ? nullptr : &*found;
+}
+
+std::string rejected_summary(const Diagnosis& diagnosis, int broken) {
+  std::string summary = first_of_kind(diagnosis, FindingKind::rejected)->title;
+  const int wrong = count_status(diagnosis, OpStatus::consequence);
+  if (diagnosis.coverage.ops_dumped == 0) return summary;
+  summary += wrong == 0 ? "; no operator that the dump shows computed wrongly because of it"
+                        : fmt::format("; {} wrong at or after it", operators_are(wrong));
+  if (broken > 0) summary += fmt::format(", {} broken elsewhere", operators_are(broken));
+  return summary;
+}
+
+/// What stopped the run: an operator without a creator, else the log's own words.
+std::string load_summary(const Diagnosis& diagnosis) {
+  const Finding* unregistered = first_of_kind(diagnosis, FindingKind::unregistered);
+  if (unregistered != nullptr) return unregistered->title;
+  const Finding* load = first_of_kind(diagnosis, FindingKind::load);
+  return load->title;
+}
+
 }  // namespace
 
 void conclude(const Graph& graph, Diagnosis& d) {
@@ -60,7 +84,9 @@ void conclude(const Graph& graph, Diagnosis& d) {
   const Coverage& c = d.coverage;
   const int unjudged = unjudged_on_the_way(graph, d);
   const bool covered = c.ops_dumped > 0 && c.ops_judged >= kJudgedShareForClean * c.ops_dumped;
-  if (has(d, FindingKind::load) || has(d, FindingKind::unregistered)) {
+  // What was dumped did run, whatever the log says.
+  const bool nothing_ran = c.ops_dumped == 0 && c.ops_judged == 0;
+  if (nothing_ran && (has(d, FindingKind::load) || has(d, FindingKind::unregistered))) {
     d.verdict = Verdict::load_failed;
   } else if (has(d, FindingKind::rejected)) {
     d.verdict = Verdict::rejected;
@@ -92,7 +118,8 @@ void conclude(const Graph& graph, Diagnosis& d) {
       break;
     case Verdict::inconclusive:
       d.summary =
-          !covered
+          nothing_ran && d.log ? fmt::format("there is no dump to judge; the log says: {}", d.log->summary)
+          : !covered
               ? fmt::format("only {} of {} dumped operators could be judged; none of them is broken", c.ops_judged,
                             c.ops_dumped)
               : fmt::format(
@@ -101,8 +128,8 @@ void conclude(const Graph& graph, Diagnosis& d) {
                     d.operators[static_cast<std::size_t>(unjudged)].name,
                     d.operators[static_cast<std::size_t>(unjudged)].reason);
       break;
-    case Verdict::rejected:
-    case Verdict::load_failed: d.summary = first_that_counts(d).title; break;
+    case Verdict::rejected: d.summary = rejected_summary(d, broken); break;
+    case Verdict::load_failed: d.summary = load_summary(d); break;
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include "graph/mnn_reader.h"
 #include "knowledge/codes.h"
+#include "knowledge/log_text.h"
 #include "tensor/dtype.h"
 
 namespace qnndbg {
