@@ -136,6 +136,24 @@ TEST(LogCases, EveryLogHasItsEntryAndEveryEntryItsLog) {
   EXPECT_EQ(files, entries);
 }
 
+TEST(LogCases, DecisiveLinesExistAndNameTheNode) {
+  for (const Expected& log : all_logs()) {
+    SCOPED_TRACE(log.name);
+    const Lines lines = lines_of(log.text);
+    EXPECT_TRUE(std::is_sorted(log.decisive.begin(), log.decisive.end()));
+    std::string decisive;
+    for (const std::uint64_t line : log.decisive) {
+      ASSERT_GE(line, 1U);
+      ASSERT_LE(line, lines.size());
+      decisive += lines[line - 1];
+    }
+    EXPECT_THAT(decisive, HasSubstr(log.node));
+    if (has_decisive_lines(log)) {
+      EXPECT_TRUE(logs::begins_message(lines[log.decisive.front() - 1]));
+    }
+  }
+}
+
 class LogClass : public LogCase {};
 TEST_P(LogClass, IsAllowed) {
   EXPECT_THAT(expected().classes, Contains(explanation().class_id)) << explanation().summary;

@@ -7,6 +7,7 @@
 #include <cctype>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <random>
 #include <string>
@@ -110,6 +111,7 @@ inline std::vector<Variation> wrapped(const Log& log) {
     all.push_back(each_line(log, name, [&](const std::string& line) { return prefix + line; }));
   };
   relay("logcat of stdout", "05-14 12:00:00.001  4242  4243 I stdout  : ");
+  relay("brief logcat", "I/stdout  ( 4242): ");
   relay("build server", "2026-05-14T12:00:00.0010020Z ");
   relay("compose", "runner-1  | ");
   relay("quoted mail", "> ");
@@ -148,11 +150,25 @@ inline std::string tabs_for_spaces(const std::string& line) {
   return result;
 }
 
+/// What `grep --color=always` leaves around the words that one looks for in such a log.
+inline std::string with_matches_coloured(std::string line) {
+  constexpr std::string_view kBefore = "\x1b[01;31m\x1b[K", kAfter = "\x1b[m\x1b[K";
+  for (const std::string_view word : {std::string_view("rror"), std::string_view("ailed"), std::string_view("QNN")}) {
+    for (std::size_t at = line.find(word); at != std::string::npos;) {
+      line.insert(at + word.size(), kAfter);
+      line.insert(at, kBefore);
+      at = line.find(word, at + kBefore.size() + word.size() + kAfter.size());
+    }
+  }
+  return line;
+}
+
 inline std::vector<Variation> encoded(const Log& log) {
   std::vector<Variation> all;
   const auto same = [](const std::string& line) { return line; };
   all.push_back(each_line(log, "CRLF", same, "\r\n"));
   all.push_back(each_line(log, "colours", [](const std::string& line) { return "\x1b[1;31m" + line + "\x1b[0m"; }));
+  all.push_back(each_line(log, "matches coloured", with_matches_coloured));
   all.push_back(each_line(log, "tab before", [](const std::string& line) { return "\t" + line; }));
   all.push_back(each_line(log, "tabs for spaces", tabs_for_spaces));
   all.push_back(each_line(log, "spaces after", [](const std::string& line) { return line + "   \t"; }));
@@ -185,6 +201,7 @@ inline constexpr std::string_view kNoise[] = {
     "CPU Group: [ 0  1  2  3 ], 300000 - 1804800",
     "The device supports: i8sdot:1, fp16:1, i8mm: 1, sve2: 0, sme2: 0",
     "[ 4121.008123] usb 1-2: new high-speed USB device number 7 using xhci_hcd",
+    "--------- beginning of main",
     "make[2]: Nothing to be done for 'all'.",
     "10.0.0.9 - - [14/May/2026:12:00:00 +0000] \"GET /health HTTP/1.1\" 200 2",
 };
