@@ -704,7 +704,10 @@ void list_unjudged(const Model& model, const DiagnoseOptions& options, Diagnosis
   }
   const GraphPlan plan = plan_graph(model, hints);
   for (const OpNode& node : model.graph().ops) {
-    OperatorRow row{.index = node.index, .name = node.name, .type = node.type_name};
+    OperatorRow row;
+    row.index = node.index;
+    row.name = node.name;
+    row.type = node.type_name;
     for (int t : node.inputs)
       if (t >= 0) row.inputs.push_back(tensor_id(t));
     for (int t : node.outputs) row.outputs.push_back(tensor_id(t));
