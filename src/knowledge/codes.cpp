@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstdlib>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
@@ -20,7 +21,8 @@ namespace {
 using nlohmann::json;
 
 constexpr std::int64_t kSentinel = 0x7FFFFFFF;  // what QNN's headers write to make an enum 32 bits wide
-constexpr std::int64_t kLargestCode = 0xFFFF;   // QNN_GET_ERROR_CODE keeps 16 bits
+constexpr std::uint64_t kCodeBits = 0xFFFF;     // QNN_GET_ERROR_CODE keeps these bits of a handle
+constexpr std::int64_t kLargestCode = 0xFFFF;
 constexpr std::size_t kLongestName = 100;
 constexpr std::size_t kLongestNumberText = 200;  // a number with words around it, not a log
 constexpr std::size_t kMostNeighbours = 3;
@@ -277,6 +279,19 @@ bool is_transport_status(std::int64_t value) {
   return value == -1 || (value >= kFirst && value <= kLast);
 }
 
+/// True when the low 16 bits are a code and the others the backend's own. Sizes and counts have more than 16 bits too,
+/// but seldom more than 32, so below that the low bits must be a code that is known.
+bool is_handle_with_code(std::uint64_t bits) {
+  const auto low = static_cast<std::int64_t>(bits & kCodeBits);
+  if (bits <= kCodeBits) return false;
+  return (bits >> 32U) != 0 ? in_some_range(low) : find_error_code(low) != nullptr;
+}
+
+void take_low_bits(ParsedCode& parsed) {
+  parsed.number = static_cast<std::int64_t>(parsed.raw & kCodeBits);
+  parsed.how = fmt::format("low 16 bits of 0x{:x}", parsed.raw);
+}
+
 ParsedCode parsed_negative(const WrittenNumber& written, std::int64_t value) {
   ParsedCode parsed{.number = value, .raw = written.bits, .transport = false, .how = {}};
   const bool signed_in_text = written.minus;
@@ -291,9 +306,8 @@ ParsedCode parsed_negative(const WrittenNumber& written, std::int64_t value) {
     parsed.number = -value;
     parsed.how = signed_in_text ? fmt::format("{} without its sign", value)
                                 : fmt::format("{} is {}, taken without its sign", as_written(written), value);
-  } else if (in_some_range(static_cast<std::int64_t>(written.bits & kLargestCode))) {
-    parsed.number = static_cast<std::int64_t>(written.bits & kLargestCode);
-    parsed.how = fmt::format("low 16 bits of 0x{:x}", written.bits);
+  } else if (is_handle_with_code(written.bits)) {
+    take_low_bits(parsed);
   }
   return parsed;
 }
@@ -302,11 +316,7 @@ ParsedCode parsed_number(const WrittenNumber& written) {
   if (const std::optional<std::int64_t> value = unwrapped(written.bits)) return parsed_negative(written, *value);
   const auto value = static_cast<std::int64_t>(written.bits);
   ParsedCode parsed{.number = value, .raw = written.bits, .transport = false, .how = {}};
-  const std::int64_t low = value & kLargestCode;
-  if (value > kLargestCode && value != kSentinel && in_some_range(low)) {
-    parsed.number = low;
-    parsed.how = fmt::format("low 16 bits of 0x{:x}", written.bits);
-  }
+  if (value != kSentinel && is_handle_with_code(written.bits)) take_low_bits(parsed);
   return parsed;
 }
 

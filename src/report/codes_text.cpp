@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
+#include <iterator>
 
 #include "graph/graph.h"
 
@@ -56,7 +58,7 @@ std::string read_the_log(const TextStyle& style) {
 std::string_view group_of(std::string_view function) { return function.substr(0, function.find('_')); }
 
 std::string functions_text(const std::vector<std::string>& functions, const TextStyle& style) {
-  if (functions.empty()) return "no function documents it";
+  if (functions.empty()) return "(no function's documentation lists it)";
   if (functions.size() <= kMostFunctions || style.verbosity > 0) return fmt::format("{}", fmt::join(functions, ", "));
   std::vector<std::string_view> groups;
   for (const std::string& function : functions)
@@ -104,9 +106,24 @@ std::string stage_text(const StageMeaning& stage, const TextStyle& style) {
   return out + causes_text(stage.causes, style) + steps_text(stage.next_steps, style);
 }
 
-std::string general_text(const ErrorCode& code, const TextStyle& style) {
-  const std::string_view title = code.stages.empty() ? "Usual causes" : "At any stage";
-  return heading(style, title) + causes_text(code.causes, style) + steps_text(code.next_steps, style);
+/// The steps of a code that no stage has listed already.
+std::vector<std::string> further_steps(const ErrorCode& code, bool stages_shown) {
+  std::vector<std::string> steps = code.next_steps;
+  if (!stages_shown) return steps;
+  const auto listed = [&](const std::string& step) {
+    return std::any_of(code.stages.begin(), code.stages.end(), [&](const StageMeaning& stage) {
+      return std::find(stage.next_steps.begin(), stage.next_steps.end(), step) != stage.next_steps.end();
+    });
+  };
+  steps.erase(std::remove_if(steps.begin(), steps.end(), listed), steps.end());
+  return steps;
+}
+
+std::string general_text(const ErrorCode& code, const TextStyle& style, bool stages_shown) {
+  const std::string_view title = stages_shown ? "Other causes" : "Usual causes";
+  std::string out = heading(style, title) + causes_text(code.causes, style);
+  const std::vector<std::string> steps = further_steps(code, stages_shown);
+  return steps.empty() ? out : out + steps_text(steps, style);
 }
 
 std::string others_text(const ErrorCode& code, const TextStyle& style) {
@@ -124,12 +141,13 @@ std::string others_text(const ErrorCode& code, const TextStyle& style) {
   return out;
 }
 
-std::string lookalikes_text(std::int64_t number, const TextStyle& style) {
+std::string lookalikes_text(std::int64_t number, const TextStyle& style,
+                            std::string_view title = "The same number elsewhere in a log") {
   const std::vector<Lookalike> found = lookalikes(number);
   if (found.empty()) return {};
-  std::string out = heading(style, "The same number elsewhere in a log");
+  std::string out = heading(style, title);
   for (const Lookalike& other : found)
-    out += item(style, "-", fmt::format("{}, {}: {}", other.context, other.what, other.meaning));
+    out += item(style, "-", fmt::format("{} ({}, {})", other.meaning, other.what, other.context));
   return out;
 }
 
@@ -147,7 +165,8 @@ std::string plain_number_text(const ParsedCode& parsed, const TextStyle& style) 
   if (!parsed.how.empty()) out += row(style, "read as", parsed.how);
   out += '\n' + paragraph(style, number_meaning(parsed));
   out += near_text(parsed.number, style);
-  out += lookalikes_text(parsed.number, style);
+  out += parsed.transport ? lookalikes_text(parsed.number, style, "What it stands for")
+                          : lookalikes_text(parsed.number, style);
   return out + read_the_log(style);
 }
 
@@ -173,9 +192,10 @@ std::string sentence_of(const NotAnError& name) {
 std::string code_body(const ErrorCode& code, const TextStyle& style, std::string_view stage) {
   std::string out = '\n' + paragraph(style, code.meaning);
   if (const StageMeaning* there = code.at_stage(stage)) return out + stage_text(*there, style);
-  if (stage.empty())
+  const bool all_stages = stage.empty() && !code.stages.empty();
+  if (all_stages)
     for (const StageMeaning& each : code.stages) out += stage_text(each, style);
-  return out + general_text(code, style);
+  return out + general_text(code, style, all_stages);
 }
 
 }  // namespace
@@ -217,7 +237,7 @@ std::string number_meaning(const ParsedCode& parsed) {
     return fmt::format("Not a code that QNN's headers have up to SDK 2.51. It falls in the range of {}.",
                        range_text(*range));
   if (parsed.number > 0xFFFF && (parsed.number & 0xFFFF) == 0)
-    return "Not an error: QNN keeps the code in the low 16 bits, and these are 0, success.";
+    return "No error code: QNN keeps it in the low 16 bits, and here these are 0, success.";
   return "Not a QNN code: it is in no module's range (1000 to 14999, 30000 to 49999, 60000 to 60999).";
 }
 
