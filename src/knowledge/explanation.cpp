@@ -12,7 +12,7 @@
 namespace qnndbg {
 namespace {
 
-constexpr std::size_t kMaxEvidence = 12;
+constexpr std::size_t kMaxEvidence = 16;
 constexpr std::size_t kMaxReasonsShown = 3;
 /// A rule weaker than this only guesses: not worth naming beside one that decides.
 constexpr int kAlsoStrength = 50;
@@ -56,7 +56,7 @@ void add_node_evidence(const LogRecord& record, EvidenceList& evidence) {
 void add_other_errors(const LogRecord& record, EvidenceList& evidence) {
   for (const LogEvent& event : record.events) {
     const PatternRole role = log_patterns()[static_cast<std::size_t>(event.pattern)].role;
-    if (role == PatternRole::cause || role == PatternRole::symptom || role == PatternRole::detail) evidence.add(event.first);
+    if (role == PatternRole::cause || role == PatternRole::symptom) evidence.add(event.first);
   }
 }
 

@@ -3,7 +3,9 @@
 #include <re2/re2.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <unordered_map>
@@ -64,6 +66,8 @@ std::vector<LogPattern> read_table() {
     pattern.reason = entry.value("reason", false);
     pattern.names_node = entry.value("names_node", false);
     pattern.encode = entry.value("encode", false);
+    if (const auto above = entry.find("only_above"); above != entry.end())
+      pattern.only_above = {above->value("value", ""), above->value("of", ""), above->value("share", 0.0)};
     pattern.literals = entry.value("literals", std::vector<std::string>());
     pattern.regex = entry.value("regex", "");
     pattern.example = entry.value("example", "");
@@ -87,11 +91,23 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-bool only_for_unknown_lines(PatternRole role) { return role == PatternRole::code || role == PatternRole::other; }
+/// Whether the numbers that a line tells make it count.
+bool is_above(const LogPattern::Above& condition, const Captures& captures) {
+  if (condition.value.empty()) return true;
+  const double value = std::strtod(std::string(capture(captures, condition.value)).c_str(), nullptr);
+  const double of = std::strtod(std::string(capture(captures, condition.of)).c_str(), nullptr);
+  // A comparison with NaN is false, and NaN is what such a line warns of.
+  return !(value <= condition.share * of);
+}
+
+bool has_code(const Captures& captures) {
+  return !capture(captures, "code").empty() || !capture(captures, "code2").empty();
+}
 
 /// A line that has one of these is understood.
 bool takes_the_line(PatternRole role) {
-  return role != PatternRole::fact && role != PatternRole::glue && !only_for_unknown_lines(role);
+  return role != PatternRole::fact && role != PatternRole::glue && role != PatternRole::code &&
+         role != PatternRole::other;
 }
 
 }  // namespace
@@ -113,14 +129,20 @@ int find_log_pattern(std::string_view id) {
   return found == table.end() ? -1 : static_cast<int>(found - table.begin());
 }
 
-struct PatternMatcher::Implementation {
+namespace {
+
+/// One for the whole process: RE2 objects may be used by several threads, and keep what they learned.
+struct Matcher {
+  struct Compiled {
+    std::once_flag once;
+    std::unique_ptr<re2::RE2> regex;  // made when it is first needed
+  };
   std::optional<re2::RE2> literals;
   std::unordered_map<std::string, std::vector<int>> patterns_of;  // by literal in lower case
-  std::vector<std::unique_ptr<re2::RE2>> regexes;                 // by pattern; empty: not needed yet
+  std::vector<Compiled> regexes;                                  // by pattern
 
-  Implementation() {
+  Matcher() : regexes(log_patterns().size()) {
     const std::span<const LogPattern> table = log_patterns();
-    regexes.resize(table.size());
     std::map<std::string, std::vector<int>> owners;
     for (std::size_t i = 0; i < table.size(); ++i)
       for (const std::string& literal : table[i].literals) owners[lower(literal)].push_back(static_cast<int>(i));
@@ -143,10 +165,11 @@ struct PatternMatcher::Implementation {
   }
 
   const re2::RE2& regex(int pattern) {
-    std::unique_ptr<re2::RE2>& compiled = regexes[static_cast<std::size_t>(pattern)];
-    if (!compiled)
-      compiled = std::make_unique<re2::RE2>(log_patterns()[static_cast<std::size_t>(pattern)].regex, options());
-    return *compiled;
+    Compiled& compiled = regexes[static_cast<std::size_t>(pattern)];
+    std::call_once(compiled.once, [&] {
+      compiled.regex = std::make_unique<re2::RE2>(log_patterns()[static_cast<std::size_t>(pattern)].regex, options());
+    });
+    return *compiled.regex;
   }
 
   std::vector<int> candidates(std::string_view line) const {
@@ -176,32 +199,38 @@ struct PatternMatcher::Implementation {
     for (const auto& [name, index] : expression.NamedCapturingGroups())
       if (index < count && groups[index].data() != nullptr)
         match.captures.emplace_back(name, std::string(groups[index]));
+    if (!is_above(log_patterns()[static_cast<std::size_t>(pattern)].only_above, match.captures)) return std::nullopt;
     return match;
   }
 };
 
-PatternMatcher::PatternMatcher() : implementation_(std::make_unique<Implementation>()) {}
-PatternMatcher::~PatternMatcher() = default;
-PatternMatcher::PatternMatcher(PatternMatcher&&) noexcept = default;
-PatternMatcher& PatternMatcher::operator=(PatternMatcher&&) noexcept = default;
+Matcher& matcher() {
+  static Matcher shared;
+  return shared;
+}
 
-std::size_t PatternMatcher::find_literal(std::string_view text, std::size_t from) const {
+}  // namespace
+
+std::size_t find_log_literal(std::string_view text, std::size_t from) {
   re2::StringPiece literal;
-  if (!implementation_->literals->Match(text, from, text.size(), re2::RE2::UNANCHORED, &literal, 1))
+  if (!matcher().literals->Match(text, from, text.size(), re2::RE2::UNANCHORED, &literal, 1))
     return std::string_view::npos;
   return static_cast<std::size_t>(literal.data() - text.data());
 }
 
-std::vector<PatternMatch> PatternMatcher::match(std::string_view line) {
+std::vector<PatternMatch> match_log_line(std::string_view line) {
   std::vector<PatternMatch> matches;
   bool taken = false;
+  bool has_a_code = false;
   const std::span<const LogPattern> table = log_patterns();
-  for (const int pattern : implementation_->candidates(line)) {
+  for (const int pattern : matcher().candidates(line)) {
     const PatternRole role = table[static_cast<std::size_t>(pattern)].role;
-    if (taken && only_for_unknown_lines(role)) continue;
-    std::optional<PatternMatch> match = implementation_->try_pattern(pattern, line);
+    if (role == PatternRole::other && taken) continue;
+    if (role == PatternRole::code && has_a_code) continue;
+    std::optional<PatternMatch> match = matcher().try_pattern(pattern, line);
     if (!match) continue;
     taken = taken || takes_the_line(role);
+    has_a_code = has_a_code || has_code(match->captures);
     matches.push_back(std::move(*match));
   }
   return matches;

@@ -2,16 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
-
-namespace re2 {
-class RE2;
-}
 
 namespace qnndbg {
 
@@ -46,6 +41,12 @@ struct LogPattern {
   bool reason = false;     // says why the node that is named next was refused
   bool names_node = false;  // a reason that names the node itself
   bool encode = false;     // MNN itself could not write the operator
+  /// The line counts only if group `value` exceeds `share` times group `of`; empty: it always counts.
+  struct Above {
+    std::string value;
+    std::string of;
+    double share = 0;
+  } only_above;
   std::vector<std::string> literals;  // a line can match only if it has one of these (case does not matter)
   std::string regex;                  // RE2 syntax, over the bytes of one line
   std::string example;
@@ -70,26 +71,14 @@ std::span<const LogPattern> log_patterns();
 /// Position of a pattern; -1 for an id that is not in the table.
 int find_log_pattern(std::string_view id);
 
-/// Finds patterns in text: one pass of an automaton over all literals finds the lines that may match, regular
-/// expressions run on those alone. Linear in the text (RE2).
-class PatternMatcher {
- public:
-  /// The matcher of the whole table; regular expressions are compiled when they are first needed.
-  PatternMatcher();
-  ~PatternMatcher();
-  PatternMatcher(PatternMatcher&&) noexcept;
-  PatternMatcher& operator=(PatternMatcher&&) noexcept;
+// Finding patterns in text: one pass of an automaton over all literals finds the lines that may match, regular
+// expressions run on those alone. Linear in the text (RE2). Both functions may be called by several threads.
 
-  /// Position of the first literal at or after `from`; npos when there is none.
-  std::size_t find_literal(std::string_view text, std::size_t from) const;
+/// Position of the first literal of any pattern at or after `from`; npos when there is none.
+std::size_t find_log_literal(std::string_view text, std::size_t from);
 
-  /// The patterns that match this line, in the order of the table. When a pattern that is no fact matched, those of
-  /// roles `code` and `other` are left out: they are for lines that nobody else knows.
-  std::vector<PatternMatch> match(std::string_view line);
-
- private:
-  struct Implementation;
-  std::unique_ptr<Implementation> implementation_;
-};
+/// The patterns that match this line, in the order of the table. Role `other` is left out when a pattern that is no
+/// fact matched, and role `code` when one with a code did: they are for what nobody else knows.
+std::vector<PatternMatch> match_log_line(std::string_view line);
 
 }  // namespace qnndbg

@@ -29,7 +29,7 @@ const LogPattern& pattern_of(int index) { return log_patterns()[at(index)]; }
 /// Group that the same error has with another value each time: addresses and sizes do not make it another error.
 bool tells_apart(std::string_view group) {
   return group == "node" || group == "kernel" || group == "code" || group == "library" || group == "type" ||
-         group == "mnn_type" || group == "tensor" || group == "attempt" || group == "token" || group == "sdk";
+         group == "mnn_type" || group == "tensor" || group == "index" || group == "attempt" || group == "token" || group == "sdk";
 }
 
 /// Counts occurrences of each candidate and names the commonest; the first seen wins among equals.
@@ -85,7 +85,6 @@ const LogEvent* LogRecord::event(std::string_view pattern_id) const {
 
 struct LogReader::Implementation {
   LogRecord record;
-  PatternMatcher matcher;
   LineBlocks blocks{[this](std::string_view block) { read_block(block); }};
   bool in_line = false;  // the last block ended within a line
   std::vector<std::vector<std::size_t>> events_of{std::vector<std::vector<std::size_t>>(log_patterns().size())};
@@ -109,7 +108,7 @@ struct LogReader::Implementation {
     std::size_t from = 0;  // begin of what is not counted yet; always a line's begin
     if (!in_line) ++record.lines;
     while (from < block.size()) {
-      const std::size_t hit = matcher.find_literal(block, from);
+      const std::size_t hit = find_log_literal(block, from);
       if (hit == std::string_view::npos) break;
       const std::size_t newline = block.substr(0, hit).rfind('\n');
       const std::size_t begin = newline == std::string_view::npos || newline < from ? from : newline + 1;
@@ -138,18 +137,22 @@ struct LogReader::Implementation {
   void read_line(std::string_view line) {
     while (!line.empty() && (line.back() == '\r' || line.back() == '\n')) line.remove_suffix(1);
     if (line.empty()) return;
-    const std::vector<PatternMatch> matches = matcher.match(line);
+    const std::vector<PatternMatch> matches = match_log_line(line);
     if (matches.empty()) return;
     std::size_t glue = 0;
     for (const PatternMatch& match : matches)
       if (pattern_of(match.pattern).role == PatternRole::glue && match.end < line.size()) glue = match.end;
     EvidenceLine here{record.lines, printable_line(line.substr(glue), kMaxEvidenceText)};
-    for (const PatternMatch& match : matches) take(match, here);
+    std::string stage;
+    for (const PatternMatch& match : matches)
+      if (stage.empty()) stage = pattern_of(match.pattern).stage;
+    for (const PatternMatch& match : matches) take(match, here, stage);
   }
 
   // --- One match ---
 
-  void take(const PatternMatch& match, const EvidenceLine& here) {
+  /// `stage` is what the patterns of the line say together.
+  void take(const PatternMatch& match, const EvidenceLine& here, const std::string& stage) {
     const LogPattern& pattern = pattern_of(match.pattern);
     if (!pattern.stack.empty()) stacks.add(pattern.stack);
     switch (pattern.role) {
@@ -163,7 +166,7 @@ struct LogReader::Implementation {
     }
     if (pattern.role == PatternRole::code && !is_known_code(match)) return;
     take_facts(match.captures);
-    take_codes(match, pattern, here);
+    take_codes(match, stage, here);
     take_datatypes(match, pattern);
     take_kernel(match, pattern);
     if (pattern.reason) add_reason(match.pattern, here);
@@ -216,14 +219,14 @@ struct LogReader::Implementation {
     return number && find_error_code(std::int64_t{*number}) != nullptr;
   }
 
-  void take_codes(const PatternMatch& match, const LogPattern& pattern, const EvidenceLine& here) {
+  void take_codes(const PatternMatch& match, const std::string& stage, const EvidenceLine& here) {
     for (const std::string_view group : {"code", "code2"})
       if (const std::string_view text = capture(match.captures, group); !text.empty())
         if (const std::optional<int> number = log_error_code(text); number && *number != 0)
-          add_code(*number, pattern.stage, here);
+          add_code(*number, stage, here);
     if (const std::string_view token = capture(match.captures, "token"); !token.empty())
       if (const ErrorCode* code = find_error_code(token); code != nullptr)
-        add_code(static_cast<int>(code->number), pattern.stage, here);
+        add_code(static_cast<int>(code->number), stage, here);
   }
 
   void add_code(int number, const std::string& stage, const EvidenceLine& here) {
@@ -266,7 +269,9 @@ struct LogReader::Implementation {
     LogNode* node = node_of(std::string(name), here);
     if (node == nullptr) return;
     ++node->count;
-    if (node->fate == NodeFate::none) node->fate = pattern.fate;
+    if (node->fate == NodeFate::none || pattern.fate == NodeFate::refused) node->fate = pattern.fate;
+    node->refused = node->refused || pattern.fate == NodeFate::refused;
+    node->not_created = node->not_created || pattern.fate == NodeFate::not_created;
     if (node->type.empty()) node->type = printable_line(capture(match.captures, "type"), kMaxCapture);
     if (const std::string_view number = capture(match.captures, "mnn_type"); !number.empty())
       std::from_chars(number.data(), number.data() + number.size(), node->mnn_type);

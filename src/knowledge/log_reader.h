@@ -49,7 +49,9 @@ struct LogNode {
   std::string name;
   std::string type;  // QNN's or MNN's operator type; empty: not told
   int mnn_type = 0;  // MNN's OpType number; 0: not told
-  NodeFate fate = NodeFate::none;
+  NodeFate fate = NodeFate::none;  // a refusal counts more than what finalize makes of it
+  bool refused = false;
+  bool not_created = false;
   int code = 0;  // 0: none was told
   std::string kernel;
   std::vector<KernelInput> inputs;

@@ -1,9 +1,13 @@
 #include "knowledge/log_rules.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <limits>
 #include <nlohmann/json.hpp>
+
+#include "knowledge/codes.h"
 
 namespace qnndbg {
 namespace embedded {
@@ -15,12 +19,36 @@ namespace {
 constexpr int kCauseStrength = 70;
 constexpr int kSymptomStrength = 50;
 constexpr int kConsequenceStrength = 30;
+/// Of a number without a line that is known: less than any symptom.
+constexpr int kCodeStrength = 45;
 
 Confidence confidence_of(std::string_view name) {
   if (name == "high") return Confidence::high;
   if (name == "medium") return Confidence::medium;
   if (name == "low") return Confidence::low;
   return Confidence::none;
+}
+
+LogRule code_rule(const ErrorCode& code, const std::string& class_id, const std::string& stage,
+                  const std::string& meaning) {
+  LogRule rule;
+  rule.class_id = class_id;
+  rule.id = stage.empty() ? fmt::format("code:{}", code.number) : fmt::format("code:{}@{}", code.number, stage);
+  rule.when = {{rule.id}};
+  rule.strength = kCodeStrength + (stage.empty() ? 0 : 1);
+  rule.confidence = Confidence::low;
+  // Texts about codes are no templates.
+  if (meaning.find_first_of("{}[]") == std::string::npos)
+    rule.summary = fmt::format("{} ({}): {}", code.number, code.name, meaning);
+  return rule;
+}
+
+/// What a number alone, or with the stage that it came from, decides.
+void add_rules(const ErrorCode& code, std::vector<LogRule>& rules) {
+  constexpr std::string_view kOpen = "not_decidable";
+  for (const StageMeaning& stage : code.stages)
+    if (stage.class_id != kOpen) rules.push_back(code_rule(code, stage.class_id, stage.stage, stage.meaning));
+  if (code.class_id != kOpen) rules.push_back(code_rule(code, code.class_id, "", code.meaning));
 }
 
 struct Tables {
@@ -79,6 +107,7 @@ Tables read_tables() {
                             .next_steps = entry.value("next_steps", Strings())});
   for (const LogPattern& pattern : log_patterns())
     if (!pattern.class_id.empty()) tables.rules.push_back(rule_of(pattern));
+  for (const ErrorCode& code : error_codes()) add_rules(code, tables.rules);
   return tables;
 }
 
@@ -89,9 +118,17 @@ const Tables& tables() {
 
 constexpr std::uint64_t kNowhere = std::numeric_limits<std::uint64_t>::max();
 
+/// The condition that one node was refused by the validation and stopped finalize.
+constexpr std::string_view kRefusedAndNotCreated = "node:refused-and-not-created";
+
 /// Line where a condition holds first; kNowhere when it does not. Events that fulfil it are added to `events`.
 std::uint64_t line_of(std::string_view condition, const LogRecord& record, std::vector<const LogEvent*>& events) {
   if (condition.starts_with("stack:")) return record.stack == condition.substr(6) ? 1 : kNowhere;
+  if (condition == kRefusedAndNotCreated) {
+    const auto node = std::find_if(record.nodes.begin(), record.nodes.end(),
+                                   [](const LogNode& n) { return n.refused && n.not_created; });
+    return node == record.nodes.end() ? kNowhere : node->first.line;
+  }
   if (condition.starts_with("code:")) {
     const std::string_view text = condition.substr(5);
     const std::size_t split = text.find('@');
@@ -101,15 +138,19 @@ std::uint64_t line_of(std::string_view condition, const LogRecord& record, std::
     for (const LogCode& code : record.codes) {
       if (code.number != number || (!stage.empty() && code.stage != stage)) continue;
       for (const LogEvent& event : record.events)
-        if (event.first.line == code.first.line && !capture(event.captures, "code").empty()) events.push_back(&event);
+        if (event.first.line == code.first.line) events.push_back(&event);
       return code.first.line;
     }
     return kNowhere;
   }
-  const LogEvent* event = record.event(condition);
-  if (event == nullptr) return kNowhere;
-  events.push_back(event);
-  return event->first.line;
+  const int pattern = find_log_pattern(condition);
+  std::uint64_t line = kNowhere;
+  for (const LogEvent& event : record.events) {
+    if (event.pattern != pattern) continue;
+    events.push_back(&event);
+    line = std::min(line, event.first.line);
+  }
+  return line;
 }
 
 bool holds(const std::string& condition, const LogRecord& record) {
@@ -128,7 +169,7 @@ std::optional<RuleMatch> match(const LogRule& rule, const LogRecord& record) {
   for (const std::string& condition : rule.unless)
     if (holds(condition, record)) return std::nullopt;
   for (const std::string& pattern : rule.evidence)
-    if (const LogEvent* event = record.event(pattern); event != nullptr) result.events.push_back(event);
+    line_of(pattern, record, result.events);
   std::stable_sort(result.events.begin(), result.events.end(),
                    [](const LogEvent* a, const LogEvent* b) { return a->first.line < b->first.line; });
   result.events.erase(std::unique(result.events.begin(), result.events.end()), result.events.end());

@@ -19,7 +19,8 @@ struct LogRule {
   int strength = 0;
   Confidence confidence = Confidence::none;
   /// Each clause must hold; it holds if one of its conditions does. A condition is the id of a pattern, "code:1002",
-  /// "code:1002@finalize" or "stack:mnn". The first clause says where the rule's first line is.
+  /// "code:1002@finalize", "stack:mnn" or
+  /// "node:refused-and-not-created" (one node that validation refused and finalize then stopped at). The first clause says where the rule's first line is.
   std::vector<std::vector<std::string>> when;
   std::vector<std::string> unless;    // conditions of which none may hold
   std::vector<std::string> evidence;  // further patterns whose lines support it
@@ -29,7 +30,7 @@ struct LogRule {
   std::vector<std::string> next_steps;  // templates; empty: those of the class
 };
 
-/// Rules of the file, then one for each pattern that has a class.
+/// Rules of the file, then one for each pattern that has a class, then one for each error code that decides alone.
 std::span<const LogRule> log_rules();
 
 /// A rule that holds for a log.
