@@ -18,8 +18,9 @@ constexpr std::size_t kMostValues = 20'000'000;    // in all; bounds the memory 
 constexpr std::size_t kLongestNamed = 80;          // bytes of a foreign word in a message
 
 /// A word of the document for a message.
-std::string in_quotes(std::string_view word) {
-  return '"' + std::string(word.substr(0, kLongestNamed)) + (word.size() > kLongestNamed ? "...\"" : "\"");
+std::string shortened(std::string_view word) {
+  if (word.size() <= kLongestNamed) return std::string(word);
+  return std::string(word.substr(0, kLongestNamed)) + "...";
 }
 
 /// "line 3, column 7" of a byte of the text.
@@ -55,7 +56,7 @@ class Guard final : public nlohmann::json_sax<Json> {
     Level& level = levels_.back();
     if (level.keys.size() == kMostMembers) return stop(fmt::format("more than {} fields in one object", kMostMembers));
     if (std::find(level.keys.begin(), level.keys.end(), name) != level.keys.end())
-      return stop(fmt::format("{} appears twice", in_quotes(name)));
+      return stop(fmt::format("\"{}\" appears twice", shortened(name)));
     level.keys.push_back(name);
     return true;
   }
@@ -87,7 +88,7 @@ class Guard final : public nlohmann::json_sax<Json> {
       if (level.keys.empty())
         out += fmt::format("[{}]", level.elements - 1);
       else
-        out += (out.empty() ? "" : ".") + level.keys.back().substr(0, kLongestNamed);
+        out += (out.empty() ? "" : ".") + shortened(level.keys.back());
     }
     return out.empty() ? out : out + ": ";
   }
@@ -170,7 +171,7 @@ Result<void> read_fingerprint_field(const std::string& key, const Json& value, F
     out.*list.values = std::move(*values);
     return {};
   }
-  return fail("fingerprint: unknown field {}", in_quotes(key));
+  return fail("fingerprint.{}: unknown field", shortened(key));
 }
 
 Result<void> read_fingerprint(const Json& value, Fingerprint& out) {
@@ -214,15 +215,15 @@ Result<void> read_field(const std::string& key, const Json& value, KnownCase& ou
     return {};
   }
   std::string* const field = text_field(key, out);
-  if (field == nullptr) return fail("unknown field {}", in_quotes(key));
+  if (field == nullptr) return fail("{}: unknown field", shortened(key));
   Result<std::string> text = read_string(value, key);
   if (!text) return fail(std::move(text.error()));
   *field = std::move(*text);
   return {};
 }
 
+/// Precondition: an object.
 Result<KnownCase> read_draft(const Json& value) {
-  if (!value.is_object()) return fail("a case is an object");
   KnownCase known;
   for (const auto& [key, field] : value.items())
     if (Result<void> read = read_field(key, field, known); !read) return fail(std::move(read.error()));
@@ -244,7 +245,7 @@ Result<const Json*> cases_of(const Json& document) {
     return fail("not a document of known cases: it has no \"schema\": \"{}\"", kSchema);
   if (*schema != kSchema) return fail("schema: not \"{}\", the only one that this version of qnn-debug reads", kSchema);
   for (const auto& [key, field] : document.items())
-    if (key != "schema" && key != "cases") return fail("unknown field {}", in_quotes(key));
+    if (key != "schema" && key != "cases") return fail("{}: unknown field", shortened(key));
   const auto cases = document.find("cases");
   if (cases == document.end() || !cases->is_array()) return fail("cases: not a list");
   return &*cases;
@@ -295,6 +296,7 @@ Result<std::vector<KnownCase>> parse_case_document(std::string_view text) {
   std::unordered_set<std::string> ids;
   for (const Json& value : **list) {
     const std::size_t index = cases.size();
+    if (!value.is_object()) return fail("cases[{}]: not an object", index);
     Result<KnownCase> known = read_case(value);
     if (!known) return fail("cases[{}].{}", index, known.error().message);
     if (!ids.insert(known->id).second) return fail("cases[{}].id: {} appears twice", index, known->id);
@@ -306,14 +308,15 @@ Result<std::vector<KnownCase>> parse_case_document(std::string_view text) {
 Result<KnownCase> parse_case(std::string_view text) {
   const Result<Json> value = parse_json(text);
   if (!value) return fail(value.error());
+  if (!value->is_object()) return fail("not an object");
   return read_case(*value);
 }
 
 Result<KnownCase> parse_case_draft(std::string_view text) {
   const Result<Json> value = parse_json(text);
   if (!value) return fail(value.error());
-  if (value->is_object() && value->contains("cases"))
-    return fail("a document of cases, not a case; read it with `qnn-debug case import`");
+  if (!value->is_object()) return fail("a case is a JSON object");
+  if (value->contains("cases")) return fail("a document of cases, not a case; read it with `qnn-debug case import`");
   return read_draft(*value);
 }
 

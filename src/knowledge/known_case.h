@@ -18,17 +18,18 @@ namespace qnndbg {
 /// What can be observed of a failing run, without any opinion about it but the class. Every list may be empty; in a
 /// case, several values mean that it was seen with each of them.
 struct Fingerprint {
-  std::vector<std::string> classes;       // of case_classes(), the most fitting first
-  std::vector<int> codes;                 // QNN error numbers, 1 to 65535
-  std::vector<std::string> patterns;      // ids of log patterns: "op-creation-failure"
-  std::vector<std::string> operators;     // QNN or MNN types, in any case: "LayerNorm"
-  std::vector<std::string> kernels;       // of HTP: "q::layernorm_2d_fp16"; a case's also stands for longer names
-  std::vector<std::string> stages;        // "finalize", "context", ... (docs/known-cases.md)
-  std::vector<std::string> archs;         // "v75"
-  std::vector<std::string> socs;          // QNN's number or a model: "57", "SM8650"
-  std::vector<std::string> stacks;        // who called QNN: "mnn", "mnn-llm", "ort", "executorch", ...
-  std::vector<std::string> sdk_versions;  // "2.42"
-  std::vector<std::string> mnn_versions;  // "3.2.4"
+  // With initializers, so that compilers do not miss what a designated initializer leaves out.
+  std::vector<std::string> classes = {};       // of case_classes(), the most fitting first
+  std::vector<int> codes = {};                 // QNN error numbers, 1 to 65535
+  std::vector<std::string> patterns = {};      // ids of log patterns: "op-creation-failure"
+  std::vector<std::string> operators = {};     // QNN or MNN types, in any case: "LayerNorm"
+  std::vector<std::string> kernels = {};       // of HTP: "q::layernorm_2d_fp16"; a case's also stands for longer names
+  std::vector<std::string> stages = {};        // "finalize", "context", ... (docs/known-cases.md)
+  std::vector<std::string> archs = {};         // "v75"
+  std::vector<std::string> socs = {};          // QNN's number or a model: "57", "SM8650"
+  std::vector<std::string> stacks = {};        // who called QNN: "mnn", "mnn-llm", "ort", "executorch", ...
+  std::vector<std::string> sdk_versions = {};  // "2.42"
+  std::vector<std::string> mnn_versions = {};  // "3.2.4"
 
   bool operator==(const Fingerprint&) const = default;
 };

@@ -129,14 +129,14 @@ Result<Database> Database::connect(const std::string& name, const std::string& s
 }
 
 Result<Database> Database::open(const std::filesystem::path& path, Mode mode) {
-  // Absolute, so that no name means something else to SQLite (":memory:", "file:...").
+  // The real name: no other means something to SQLite (":memory:", "file:..."), and the journal lies beside it.
   std::error_code error;
-  const std::filesystem::path absolute = std::filesystem::absolute(path, error);
+  const std::filesystem::path real = std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
   if (error) return fail("{}: {}", path.string(), error.message());
-  if (mode == Mode::write) return connect(absolute, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
-  Result<Database> database = connect(absolute, path, SQLITE_OPEN_READONLY);
-  if (database && database->meets_journal()) return connect(absolute, path, SQLITE_OPEN_READWRITE);
-  return database;
+  if (mode == Mode::write) return connect(real, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+  // A journal belongs to a writer that is at work, or that was killed: then this connection has to roll it back.
+  const bool journal = std::filesystem::exists(real.string() + "-journal", error);
+  return connect(real, path, journal ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY);
 }
 
 Result<Database> Database::open_in_memory() {
@@ -198,12 +198,6 @@ Result<std::int64_t> Database::integer(std::string_view sql) {
   const Result<bool> row = statement->step();
   if (!row) return fail(row.error());
   return *row ? statement->integer(0) : 0;
-}
-
-/// A killed writer left its journal, which a read-only connection cannot roll back. The first read finds out.
-bool Database::meets_journal() {
-  const Result<std::int64_t> first = integer("PRAGMA schema_version");
-  return !first && sqlite3_extended_errcode(connection_.get()) == SQLITE_READONLY_ROLLBACK;
 }
 
 bool Database::is_read_only() const { return sqlite3_db_readonly(connection_.get(), "main") == 1; }

@@ -77,7 +77,6 @@ class Database {
   Database(sqlite3* connection, std::string file);
   static Result<Database> connect(const std::string& name, const std::string& shown, int flags);
   Result<void> harden();
-  bool meets_journal();
   Result<void> refuse_wal();
 
   std::unique_ptr<sqlite3, Close> connection_;
