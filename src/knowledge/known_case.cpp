@@ -104,7 +104,6 @@ bool is_word(std::string_view text) {
 
 /// Empty if `value` may stand in the list, else why not.
 std::string objection(const FingerprintList& list, const std::string& value) {
-  if (value.empty()) return "empty";
   const auto values = list.values;
   if (values == &Fingerprint::classes && !is_case_class(value))
     return fmt::format("`{}` is no class; docs/known-cases.md lists them", value);
@@ -119,10 +118,11 @@ std::string objection(const FingerprintList& list, const std::string& value) {
 Result<void> check_list(const std::string& field, const std::vector<std::string>& values) {
   if (values.size() > kLongestCaseList)
     return fail("{}: {} entries, at most {} are allowed", field, values.size(), kLongestCaseList);
-  for (std::size_t i = 0; i < values.size(); ++i)
-    if (auto checked = check_text(fmt::format("{}[{}]", field, i), values[i], kLongestCaseValue, /*lines=*/false);
-        !checked)
-      return checked;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::string place = fmt::format("{}[{}]", field, i);
+    if (values[i].empty()) return fail("{}: empty", place);
+    if (auto checked = check_text(place, values[i], kLongestCaseValue, /*lines=*/false); !checked) return checked;
+  }
   return {};
 }
 

@@ -94,6 +94,7 @@ TEST(CaseDocument, WrongTypesAreNamedWithTheirPlace) {
   EXPECT_THAT(message(document(R"(, "fix": 7)")), HasSubstr("cases[0].fix: not a string"));
   EXPECT_THAT(message(document(R"(, "sources": "x")")), HasSubstr("cases[0].sources: not a list"));
   EXPECT_THAT(message(document(R"(, "sources": ["x", null])")), HasSubstr("cases[0].sources[1]: not a string"));
+  EXPECT_THAT(message(document(R"(, "sources": [""])")), HasSubstr("cases[0].sources[0]: empty"));
   EXPECT_THAT(message(document(R"(, "evidence": "certain")")), HasSubstr("cases[0].evidence: not one of"));
   EXPECT_THAT(message(document("", "[]")), HasSubstr("cases[0].fingerprint: not an object"));
   for (const char* code : {"70000", "0", "-1", "1.5", "\"1002\"", "18446744073709551615", "1e3", "null"})

@@ -133,6 +133,13 @@ TEST(BuiltInCases, EachIsFoundByTheWordsOfItsTitle) {
   }
 }
 
+TEST(CaseClasses, AreDocumented) {
+  std::ifstream file(std::string(QNNDBG_SOURCE_DIR) + "/docs/known-cases.md");
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  for (const std::string_view name : case_classes())
+    EXPECT_THAT(text, HasSubstr('`' + std::string(name) + '`')) << name;
+}
+
 // --- Adding, listing, searching
 // ----------------------------------------------------------------------------------------
 
