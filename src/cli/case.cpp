@@ -450,8 +450,11 @@ std::string import_text(const ImportReport& report) {
 }
 
 std::string import_json(const ImportReport& report) {
-  return fmt::format("{{\"added\": {}, \"updated\": {}, \"unchanged\": {}, \"kept\": {}, \"built_in\": {}}}\n",
-                     report.added, report.updated, report.unchanged, report.kept, report.built_in);
+  return fmt::format(
+      R"({{"schema": "qnn-debug/case-import/1", "added": {}, "updated": {}, "unchanged": {}, "kept": {}, )"
+      R"("built_in": {}}})"
+      "\n",
+      report.added, report.updated, report.unchanged, report.kept, report.built_in);
 }
 
 Result<Reply> run_import(const ImportArguments& arguments, const Console& console) {
