@@ -66,11 +66,26 @@ CommandWords words_of(const CLI::App& app, const std::string& name) {
   return words;
 }
 
+/// A command with verbs (`case`) offers them first, and the options of all of them.
+void add_verbs(const CLI::App& command, CommandWords& words) {
+  OptionWords verbs;
+  verbs.values = Values::choices;
+  for (const CLI::App* verb : command.get_subcommands([](const CLI::App*) { return true; })) {
+    verbs.choices.push_back(verb->get_name());
+    for (OptionWords& option : words_of(*verb, verb->get_name()).options) {
+      const auto same = [&option](const OptionWords& other) { return other.names == option.names; };
+      if (std::none_of(words.options.begin(), words.options.end(), same)) words.options.push_back(std::move(option));
+    }
+  }
+  if (!verbs.choices.empty()) words.positionals.insert(words.positionals.begin(), std::move(verbs));
+}
+
 /// The program first, then its commands. A command takes the program's options too.
 std::vector<CommandWords> words_of_program(const CLI::App& program) {
   std::vector<CommandWords> all = {words_of(program, "")};
   for (const CLI::App* command : program.get_subcommands([](const CLI::App*) { return true; })) {
     CommandWords words = words_of(*command, command->get_name());
+    add_verbs(*command, words);
     for (const OptionWords& option : all.front().options)
       if (std::find(option.names.begin(), option.names.end(), "--help") == option.names.end())
         words.options.push_back(option);

@@ -18,6 +18,7 @@ const std::map<std::string, std::string, std::less<>>& examples() {
        "  qnn-debug replay --model m.mnn --dump dump --op upsample              one operator in depth\n"
        "  qnn-debug inspect m.mnn                                               operators and tensors of a model\n"
        "  qnn-debug baseline --model m.mnn --inputs inputs.json --output ref    every tensor in fp32, as .npy\n"
+       "  qnn-debug case match --code 1002 --operator LayerNorm                 seen before?\n"
        "  source <(qnn-debug completion bash)                                   complete commands and options\n"},
       {"diagnose",
        "  qnn-debug diagnose --model m.mnn --inputs inputs.json --dump dump\n"
@@ -34,6 +35,34 @@ const std::map<std::string, std::string, std::less<>>& examples() {
        "  qnn-debug replay --model m.mnn --dump dump --op upsample\n"
        "  qnn-debug replay --model m.mnn --dump dump --op '#25' --format json\n"
        "  qnn-debug replay --model m.mnn --dump dump --op t25 --extract case\n"},
+      {"case",
+       "  qnn-debug case match --code 1002 --pattern op-creation-failure --operator LayerNorm   seen before?\n"
+       "  qnn-debug case show C04                                                               all of one case\n"
+       "  qnn-debug case search mismatching datatypes                                           find words\n"
+       "  qnn-debug case add --title '...' --class validation_refused --code 3110 --fix '...'   remember one\n"
+       "  qnn-debug case export -o cases.json                                                   hand them on\n"},
+      {"case add",
+       "  qnn-debug case add --title 'Pad refused on v73' --class validation_refused --code 3110 --operator Pad \\\n"
+       "      --arch v73 --cause 'negative padding' --evidence established --fix 'slice instead'\n"
+       "  qnn-debug case add --annotates C04 --title 'also in our OCR model' --class finalize_op_not_created\n"
+       "  qnn-debug case add case.json\n"},
+      {"case list",
+       "  qnn-debug case list\n"
+       "  qnn-debug case list --own --format json\n"
+       "  qnn-debug case list --class context_refused --class skel_load_failed\n"},
+      {"case show", "  qnn-debug case show C04\n"},
+      {"case search",
+       "  qnn-debug case search mismatching datatypes\n"
+       "  qnn-debug case search 0x3ea layernorm\n"},
+      {"case match",
+       "  qnn-debug case match --code 1002 --pattern op-creation-failure --operator LayerNorm\n"
+       "  qnn-debug case match --class skel_load_failed --code 4000 --arch v75 --format json\n"},
+      {"case export",
+       "  qnn-debug case export -o cases.json\n"
+       "  qnn-debug case export --all\n"},
+      {"case import",
+       "  qnn-debug case import cases.json\n"
+       "  qnn-debug case export --store a.sqlite | qnn-debug case import - --store b.sqlite\n"},
       {"completion",
        "  source <(qnn-debug completion bash)\n"
        "  qnn-debug completion zsh > \"${fpath[1]}/_qnn-debug\"\n"
@@ -47,18 +76,32 @@ constexpr const char* kExitStatuses =
     "Exit status: 0 verdict clean, 1 any other verdict, 2 nothing could be written, 130 interrupted.\n"
     "Data goes to standard output, messages and progress to standard error.\n";
 
+/// "case add"; empty for the program.
+std::string path_of(const CLI::App& app) {
+  if (app.get_parent() == nullptr) return {};
+  const std::string parent = path_of(*app.get_parent());
+  return parent.empty() ? app.get_name() : fmt::format("{} {}", parent, app.get_name());
+}
+
+/// "qnn-debug case add"
+std::string command_line_of(const CLI::App& app) {
+  const std::string path = path_of(app);
+  return path.empty() ? "qnn-debug" : fmt::format("qnn-debug {}", path);
+}
+
 class HelpFormatter : public CLI::Formatter {
  public:
   std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
     const bool is_program = app->get_parent() == nullptr;
     std::string page = is_program ? fmt::format("qnn-debug {}: {}\n", QNNDBG_VERSION, app->get_description())
                                   : fmt::format("{}\n", app->get_description());
-    if (const auto found = examples().find(app->get_name()); found != examples().end())
+    if (const auto found = examples().find(is_program ? "qnn-debug" : path_of(*app)); found != examples().end())
       page += fmt::format("\nExamples:\n{}", found->second);
     page += fmt::format("\n{}", make_usage(app, std::move(name)));
     page += make_positionals(app);
     page += make_groups(app, mode);
     page += make_subcommands(app, mode);
+    if (!page.ends_with('\n')) page += '\n';
     if (is_program) page += fmt::format("\n{}", kExitStatuses);
     return page;
   }
@@ -66,9 +109,7 @@ class HelpFormatter : public CLI::Formatter {
   std::string make_usage(const CLI::App* app, std::string name) const override {
     // CLI11 puts the parents' names in front only where they are part of `name`; a command is always called through the
     // program.
-    std::string path = app->get_parent() == nullptr ? "qnn-debug" : fmt::format("qnn-debug {}", app->get_name());
-    if (name.empty()) path = app->get_name();
-    return CLI::Formatter::make_usage(app, path);
+    return CLI::Formatter::make_usage(app, name.empty() ? app->get_name() : command_line_of(*app));
   }
 };
 
@@ -79,9 +120,10 @@ std::vector<std::string> command_names(const CLI::App& program) {
   return names;
 }
 
+/// The innermost command that was named.
 const CLI::App& selected_command(const CLI::App& program) {
   const std::vector<CLI::App*> chosen = program.get_subcommands();
-  return chosen.empty() ? program : *chosen.front();
+  return chosen.empty() ? program : selected_command(*chosen.front());
 }
 
 void collect_long_options(const CLI::App& app, std::vector<std::string>& names) {
@@ -93,8 +135,7 @@ std::string explain_option(const std::string& typed, const CLI::App& program) {
   const std::string name = typed.substr(0, typed.find('='));
   const CLI::App& command = selected_command(program);
   std::vector<std::string> known;
-  collect_long_options(command, known);
-  if (&command != &program) collect_long_options(program, known);
+  for (const CLI::App* app = &command; app != nullptr; app = app->get_parent()) collect_long_options(*app, known);
   return fmt::format("unknown option `{}`{}", name, did_you_mean(name, known));
 }
 
@@ -111,17 +152,17 @@ std::string explain(const CLI::ParseError& error, const CLI::App& program) {
   for (const std::string& extra : program.remaining(/*recurse=*/true))
     if (extra.size() > 1 && extra.front() == '-') return explain_option(extra, program);
   const std::vector<std::string> extras = program.remaining(/*recurse=*/true);
-  if (program.get_subcommands().empty()) {
+  const CLI::App& command = selected_command(program);
+  if (const std::vector<std::string> names = command_names(command); !names.empty()) {
     if (extras.empty()) return "no command given";
-    return fmt::format("unknown command `{}`{}", extras.front(), did_you_mean(extras.front(), command_names(program)));
+    return fmt::format("unknown command `{}`{}", extras.front(), did_you_mean(extras.front(), names));
   }
   if (!extras.empty()) return fmt::format("unexpected argument `{}`", extras.front());
   return error.what();
 }
 
 std::string help_command(const CLI::App& program) {
-  const CLI::App& command = selected_command(program);
-  return &command == &program ? "qnn-debug --help" : fmt::format("qnn-debug {} --help", command.get_name());
+  return fmt::format("{} --help", command_line_of(selected_command(program)));
 }
 
 void add_help(CLI::App& program, Session& session) {

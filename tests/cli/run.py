@@ -134,12 +134,14 @@ def run_on_terminal(program, *args, env=None, columns=100, pause=0.0):
 # --- Help, version, completion -------------------------------------------------------------------------------------------------
 
 
-COMMANDS = ["diagnose", "replay", "inspect", "baseline", "calibrate", "completion", "help"]
+CASE_VERBS = ["add", "list", "show", "search", "match", "export", "import"]
+COMMANDS = ["diagnose", "replay", "inspect", "baseline", "calibrate", "case", "completion", "help"]
 
 
 @check
 def help_begins_with_examples(program, directory):
-    for args in ([], ["diagnose"], ["replay"], ["inspect"], ["baseline"], ["calibrate"], ["completion"]):
+    for args in ([], ["diagnose"], ["replay"], ["inspect"], ["baseline"], ["calibrate"], ["completion"], ["case"],
+                 *(["case", verb] for verb in CASE_VERBS)):
         result = program.run(*args, "--help").expect(0)
         assert result.err == ""
         assert result.out.split("\n")[2] == "Examples:", result.out
@@ -223,6 +225,8 @@ def bash_completes_commands_options_and_values(program, directory):
     assert bash_complete(program, directory, "inspect", "--format", "t") == ["table"]
     assert bash_complete(program, directory, "diagnose", "--execution", "") == ["all"]
     assert bash_complete(program, directory, "help", "ins") == ["inspect"]
+    assert sorted(bash_complete(program, directory, "case", "")) == sorted(CASE_VERBS)
+    assert bash_complete(program, directory, "case", "add", "--evid") == ["--evidence"]
     (directory / "somewhere").mkdir()
     (directory / "somefile").touch()
     assert bash_complete(program, directory, "diagnose", "--dump", "some") == ["somewhere"]
@@ -1139,6 +1143,240 @@ def baseline_on_a_full_disk_is_an_error(program, directory):
                          directory / "ref", preexec_fn=limit_file_size)
     fails_without_output(result, "ref")
     assert not json.loads((directory / "ref" / "index.json").read_text())["complete"]
+
+
+# --- case ----------------------------------------------------------------------------------------------------------------------
+
+
+def cases(program, directory, *args, **kwargs):
+    """A run whose default store is in the directory of the check."""
+    env = {"XDG_DATA_HOME": str(directory / "data"), **kwargs.pop("env", {})}
+    return program.run("case", *args, env=env, **kwargs)
+
+
+def case_document(result):
+    document = result.expect(0).document()
+    validate(document, "known-cases")
+    return document
+
+
+def add_case(program, directory, *args):
+    """Adds a case and returns its id."""
+    result = cases(program, directory, "add", "--title", "Pad refused", "--class", "validation_refused", "--code", "0xc26", *args).expect(0)
+    assert re.fullmatch(r"U-[0-9a-f]{16}\n", result.out) and result.err == "", str(result)
+    return result.out.strip()
+
+
+@check
+def case_goldens(program, directory):
+    golden.check_text("case_list.txt", cases(program, directory, "list").expect(0).out, UPDATE)
+    golden.check_text("case_show.txt", cases(program, directory, "show", "C04").expect(0).out, UPDATE)
+    match = ["match", "--code", "1002", "--pattern", "op-creation-failure", "--operator", "layernorm", "--stage", "finalize", "--stack", "mnn"]
+    golden.check_text("case_match.txt", cases(program, directory, *match).expect(0).out, UPDATE)
+    golden.check_document("case_match.json", case_document(cases(program, directory, *match, "--format", "json")), UPDATE)
+    golden.check_text("case_search.txt", cases(program, directory, "search", "stub", "mismatch").expect(0).out, UPDATE)
+
+
+@check
+def case_options_are_documented_and_exist(program, directory):
+    text = (ROOT / "docs" / "known-cases.md").read_text()
+    options = {option for verb in CASE_VERBS
+               for option in re.findall(r"--[a-z][a-z-]+", program.run("case", verb, "--help").expect(0).out.split("Options:")[1])}
+    documented = set(re.findall(r"`(--[a-z][a-z-]+)", text))
+    assert options - {"--help"} == documented, (options - documented, documented - options)
+
+
+@check
+def case_that_ships_follows_the_schema(program, directory):
+    document = case_document(cases(program, directory, "export", "--all"))
+    assert len(document["cases"]) >= 29
+    validate(json.loads((ROOT / "data" / "known_cases.json").read_text()), "known-cases")
+    assert case_document(cases(program, directory, "list", "--format", "json")) == document
+
+
+@check
+def case_that_is_read_makes_no_file(program, directory):
+    for args in (["list"], ["show", "C01"], ["search", "layernorm"], ["match", "--code", "1008"], ["export"]):
+        cases(program, directory, *args).expect(0)
+        result = cases(program, directory, *args, "--store", directory / "named.sqlite").expect(0)
+        assert "named.sqlite does not exist" in result.err, str(result)
+    assert list(directory.iterdir()) == []
+
+
+@check
+def case_add_show_list_search(program, directory):
+    name = add_case(program, directory, "--operator", "Pad", "--arch", "73", "--cause", "negative padding", "--evidence", "established",
+                    "--fix", "slice instead", "--notes", "a\nb", "--source", "own log")
+    page = cases(program, directory, "show", name).expect(0).out
+    for words in ("Pad refused", "negative padding", "evidence: established", "slice instead", "3110 = 0xc26", "v73", "own log"):
+        assert words in page, page
+    document = case_document(cases(program, directory, "list", "--own", "--format", "json"))
+    assert [c["id"] for c in document["cases"]] == [name]
+    assert document["cases"][0]["fingerprint"]["codes"] == [3110] and document["cases"][0]["notes"] == "a\nb"
+    assert name in cases(program, directory, "list", "--class", "validation_refused").expect(0).out
+    assert name not in cases(program, directory, "list", "--class", "performance").expect(0).out
+    assert name in cases(program, directory, "search", "negative", "pad").expect(0).out
+    assert name in cases(program, directory, "match", "--code", "3110", "--operator", "pad").expect(0).out
+    assert (directory / "data" / "qnn-debug" / "cases.sqlite").is_file()
+
+
+@check
+def case_notes_and_replacements(program, directory):
+    note, other = add_case(program, directory, "--annotates", "C08"), add_case(program, directory, "--supersedes", "C28")
+    assert f"your note   {note}" in cases(program, directory, "show", "C08").expect(0).out
+    assert f"replaced by {other}" in cases(program, directory, "show", "C28").expect(0).out
+    ids = cases(program, directory, "list").expect(0).out
+    assert "C08" in ids and not re.search("^C28 ", ids, re.M)
+
+
+@check
+def case_from_a_file_and_from_standard_input(program, directory):
+    case = {"title": "by hand", "fingerprint": {"classes": ["performance"]}}
+    (directory / "case.json").write_text(json.dumps(case))
+    document = case_document(cases(program, directory, "add", directory / "case.json", "--format", "json"))
+    assert document["cases"][0]["title"] == "by hand"
+    read, write = os.pipe()
+    os.write(write, json.dumps({**case, "title": "piped"}).encode())
+    os.close(write)
+    done = subprocess.run([program.binary, "case", "add", "-"], stdin=read, capture_output=True, text=True,
+                          env=program.environment({"XDG_DATA_HOME": str(directory / "data")}))
+    os.close(read)
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+    assert len(case_document(cases(program, directory, "list", "--own", "--format", "json"))["cases"]) == 2
+
+
+@check
+def case_export_and_import(program, directory):
+    names = {add_case(program, directory), add_case(program, directory)}
+    cases(program, directory, "export", "-o", directory / "cases.json").expect(0)
+    other = ["--store", directory / "other.sqlite"]
+    result = cases(program, directory, "import", directory / "cases.json", *other).expect(0)
+    assert result.out == "2 added, 0 updated, 0 unchanged\n", str(result)
+    report = case_document(cases(program, directory, "import", directory / "cases.json", *other, "--format", "json"))
+    assert report["unchanged"] == 2 and report["added"] == 0, report
+    document = json.loads((directory / "cases.json").read_text())
+    validate(document, "known-cases")
+    assert {c["id"] for c in document["cases"]} == names
+    again = cases(program, directory, "export", *other).expect(0)
+    assert again.out == (directory / "cases.json").read_text()
+    document["cases"][0]["title"] = "edited"
+    (directory / "edited.json").write_text(json.dumps(document))
+    kept = cases(program, directory, "import", directory / "edited.json", *other).expect(0)
+    assert "1 case in the store" in kept.err and "`updated` decides" in kept.err, str(kept)
+    document["cases"][0]["updated"] = "2100-01-01"
+    (directory / "edited.json").write_text(json.dumps(document))
+    assert "1 updated" in cases(program, directory, "import", directory / "edited.json", *other).expect(0).out
+    assert "29 built-in left out" in cases(program, directory, "import", ROOT / "data" / "known_cases.json", *other).expect(0).out
+
+
+@check
+def case_import_of_bad_documents_changes_nothing(program, directory):
+    name = add_case(program, directory)
+    document = case_document(cases(program, directory, "export"))
+    bad = directory / "bad.json"
+
+    def refused(*words):
+        fails_without_output(cases(program, directory, "import", bad), "bad.json", "nothing was imported", *words)
+
+    bad.write_text("{")
+    refused("line 1")
+    bad.write_bytes(b'{"schema": "\xff"}')
+    refused("not UTF-8")
+    bad.write_text("[" * 100000)
+    refused("nested")
+    good = {**document["cases"][0], "id": "U-00000000000000aa"}
+    for field, value, words in [("title", "", "cases[1].title"), ("evidence", "sure", "cases[1].evidence"),
+                                ("fix", "\x1b[31m", "cases[1].fix: control character 0x1b"),
+                                ("fingerprint", {"classes": ["x"]}, "cases[1].fingerprint.classes[0]"), ("more", 1, "cases[1].more")]:
+        bad.write_text(json.dumps({**document, "cases": [good, {**document["cases"][0], field: value}]}))
+        refused(words)
+    assert [c["id"] for c in case_document(cases(program, directory, "list", "--own", "--format", "json"))["cases"]] == [name]
+    store = directory / "new.sqlite"
+    fails_without_output(cases(program, directory, "import", bad, "--store", store), "bad.json")
+    assert not store.exists()
+    fails_without_output(cases(program, directory, "import", directory / "no.json"), "no.json")
+    fails_without_output(cases(program, directory, "import", directory), str(directory))
+
+
+@check
+def case_arguments_that_make_no_sense(program, directory):
+    run = lambda *args: cases(program, directory, *args)
+    fails_without_output(run(), "no command given", "qnn-debug case --help")
+    fails_without_output(run("serch", "x"), "`serch`", "did you mean `search`?")
+    fails_without_output(run("match", "--kode", "1"), "`--kode`", "did you mean `--code`", "qnn-debug case match --help")
+    fails_without_output(run("match"), "nothing to match")
+    for code in ("x", "0", "70000", "0x10000", "-1", "1002x", "0x"):
+        fails_without_output(run("match", f"--code={code}"), "--code", code)
+    fails_without_output(run("list", "--class", "performanc"), "did you mean `performance`?")
+    fails_without_output(run("list", "--own", "--all"), "--own", "--all")
+    fails_without_output(run("add", "--class", "performance"), "--title")
+    fails_without_output(run("add", "--title", "t"), "--class")
+    fails_without_output(run("add", "--title", "t", "--class", "performance", "--arch", "hexagon"), "hexagon")
+    fails_without_output(run("add", "--title", "t", "--class", "performance", "--annotates", "C99"), "C99")
+    fails_without_output(run("add", "case.json", "--title", "t"), "FILE", "--title")
+    fails_without_output(run("show", "C4"), "`C4`", "did you mean `C04`")
+    fails_without_output(run("show", "no\x1b[31m"), "no\\x1b[31m")
+    fails_without_output(run("search", "..."), "no word")
+    assert not (directory / "data").exists() or not case_document(run("list", "--own", "--format", "json"))["cases"]
+
+
+@check
+def case_without_a_hit_is_no_failure(program, directory):
+    for args, words in [(["search", "zebra"], "zebra"), (["match", "--code", "1002"], "qnn-debug case search 1002"),
+                        (["match", "--pattern", "never-seen"], "case search"), (["list", "--own"], "no such case")]:
+        result = cases(program, directory, *args).expect(0)
+        assert result.out == "" and words in result.err, str(result)
+        document = case_document(cases(program, directory, *args, "--format", "json"))
+        assert (document.get("matches") or document.get("cases") or []) == [], document
+
+
+@check
+def case_words_that_are_verbs_or_options(program, directory):
+    """A search word that is the name of a verb is a word."""
+    assert cases(program, directory, "search", "list").expect(0).out == cases(program, directory, "search", "--", "list").expect(0).out
+    cases(program, directory, "search", "add", "show", "diagnose").expect(0)
+
+
+@check
+def case_stores_that_are_none(program, directory):
+    text = directory / "notes.txt"
+    text.write_text("mine" * 1000)
+    for args in (["list"], ["add", "--title", "t", "--class", "performance"]):
+        fails_without_output(cases(program, directory, *args, "--store", text), "notes.txt", "not an SQLite database")
+        fails_without_output(cases(program, directory, *args, "--store", directory), "is a directory")
+    fails_without_output(cases(program, directory, "add", "--title", "t", "--class", "performance", "--store", directory / "no" / "x"), "no/x")
+    assert text.read_text() == "mine" * 1000
+
+
+@check
+def case_store_is_found_by_its_variables(program, directory):
+    home, file = directory / "home", directory / "mine.sqlite"
+    home.mkdir()
+    add = ["case", "add", "--title", "t", "--class", "performance"]
+    program.run(*add, env={"HOME": str(home), "QNN_DEBUG_CASES": str(file)}).expect(0)
+    assert file.is_file() and list(home.iterdir()) == []
+    program.run(*add, env={"HOME": str(home), "QNN_DEBUG_CASES": "", "XDG_DATA_HOME": "relative"}).expect(0)
+    assert (home / ".local" / "share" / "qnn-debug" / "cases.sqlite").is_file()
+    fails_without_output(program.run(*add, env={"HOME": ""}), "--store")
+    program.run("case", "show", "C04", "--store", file, env={"HOME": ""}).expect(0)
+
+
+@check
+def case_texts_cannot_harm_the_terminal(program, directory):
+    """A right-to-left override is no control character, so a case may have it; it is shown as an escape."""
+    name = add_case(program, directory, "--notes", "a\u202eb")
+    page = cases(program, directory, "show", name).expect(0).out
+    assert "\u202e" not in page and "a\\u202eb" in page, page
+    coloured = cases(program, directory, "show", name, "--color", "always").out
+    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == page
+
+
+@check
+def case_on_a_full_disk_keeps_what_is_there(program, directory):
+    add_case(program, directory)
+    result = cases(program, directory, "add", "--title", "t", "--class", "performance", "--notes", "n" * 60000, preexec_fn=limit_file_size)
+    fails_without_output(result, "cases.sqlite")
+    assert len(case_document(cases(program, directory, "list", "--own", "--format", "json"))["cases"]) == 1
 
 
 def main():
