@@ -18,6 +18,7 @@ const std::map<std::string, std::string, std::less<>>& examples() {
        "  qnn-debug replay --model m.mnn --dump dump --op upsample              one operator in depth\n"
        "  qnn-debug inspect m.mnn                                               operators and tensors of a model\n"
        "  qnn-debug baseline --model m.mnn --inputs inputs.json --output ref    every tensor in fp32, as .npy\n"
+       "  qnn-debug doctor --soc SM8650 --library folder                        do the installed libraries fit together?\n"
        "  source <(qnn-debug completion bash)                                   complete commands and options\n"},
       {"diagnose",
        "  qnn-debug diagnose --model m.mnn --inputs inputs.json --dump dump\n"
@@ -34,6 +35,10 @@ const std::map<std::string, std::string, std::less<>>& examples() {
        "  qnn-debug replay --model m.mnn --dump dump --op upsample\n"
        "  qnn-debug replay --model m.mnn --dump dump --op '#25' --format json\n"
        "  qnn-debug replay --model m.mnn --dump dump --op t25 --extract case\n"},
+      {"doctor",
+       "  qnn-debug doctor\n"
+       "  qnn-debug doctor --soc \"8 Gen 3\" --library app/lib/arm64-v8a --model m.mnn\n"
+       "  qnn-debug doctor --adb --phone-library /data/local/tmp/qnn --format json\n"},
       {"completion",
        "  source <(qnn-debug completion bash)\n"
        "  qnn-debug completion zsh > \"${fpath[1]}/_qnn-debug\"\n"

@@ -134,7 +134,7 @@ def run_on_terminal(program, *args, env=None, columns=100, pause=0.0):
 # --- Help, version, completion -------------------------------------------------------------------------------------------------
 
 
-COMMANDS = ["diagnose", "replay", "inspect", "baseline", "calibrate", "completion", "help"]
+COMMANDS = ["diagnose", "replay", "inspect", "baseline", "calibrate", "doctor", "completion", "help"]
 
 
 @check
