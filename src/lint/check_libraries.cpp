@@ -223,7 +223,22 @@ void check_needed(const Environment& environment, const Deployment& deployment, 
                             fmt::format("{}: all that {} needs is there", paths_of(deployment), joined(names))));
 }
 
+/// What emulates an HTP on x86-64 is libQnnHtp.so alone: no stub, no skel.
+void check_host_set(const Deployment& deployment, Checks& checks) {
+  const Libraries part = host_part(deployment);
+  if (deployment.place != Place::named || part.empty()) return;
+  if (has(part, "libQnnHtp.so"))
+    checks.push_back(
+        report("libraries.complete", CheckStatus::ok,
+               fmt::format("{} is for x86-64, where libQnnHtp.so emulates the device", paths_of(deployment))));
+  else
+    checks.push_back(report("libraries.complete", CheckStatus::problem,
+                            fmt::format("libQnnHtp.so is missing in {}", paths_of(deployment)),
+                            "copy it from lib/x86_64-linux-clang of the SDK", "library_not_found"));
+}
+
 void check_complete(const Environment& environment, const Deployment& deployment, Checks& checks) {
+  check_host_set(deployment, checks);
   const Libraries part = device_part(deployment);
   if (part.empty() || !is_used_as_it_is(deployment)) return;
   const int target = target_arch(environment);

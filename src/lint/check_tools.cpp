@@ -215,9 +215,13 @@ void check_firmware(const Environment& environment, Checks& checks) {
 
 void check_sdks(const Environment& environment, Checks& checks) {
   for (const SdkRoot& sdk : environment.sdks) check_sdk(sdk, checks);
-  if (environment.sdks.empty())
-    checks.push_back(report("variables.sdk_root", CheckStatus::note,
-                            "neither QNN_SDK_ROOT nor QAIRT_SDK_ROOT is set; only compiling models needs an SDK"));
+  if (environment.sdks.empty()) {
+    const std::vector<std::string>& installed = environment.installed_sdks;
+    checks.push_back(report(
+        "variables.sdk_root", CheckStatus::note,
+        "neither QNN_SDK_ROOT nor QAIRT_SDK_ROOT is set; only compiling models needs an SDK",
+        installed.empty() ? std::string() : fmt::format("export QNN_SDK_ROOT={}", shell_quoted(installed.back()))));
+  }
   for (std::size_t i = 1; i < environment.sdks.size(); ++i) {
     const SdkRoot& one = environment.sdks[i - 1];
     const SdkRoot& other = environment.sdks[i];

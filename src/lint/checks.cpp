@@ -43,6 +43,8 @@ constexpr auto kTypes = std::to_array<CheckType>({
     {"machine.stack",
      "Generated code for large vocabularies keeps its scales on the stack and crashes without a message."},
     {"machine.disk", "A dump holds every tensor of every execution."},
+    {"program.version", "Reports of bugs in this program need it."},
+    {"program.cases", "Cases that were seen before are compared with new runs."},
 });
 
 std::size_t position_of(std::string_view id) {
@@ -61,6 +63,18 @@ void check_model(const Environment& environment, Checks& checks) {
   const std::string kind = model.compiled ? "compiled beforehand: needs libQnnSystem.so, not the prepare library"
                                           : "its graph is built on the device: needs libQnnHtpPrepare.so";
   checks.push_back(report("model.kind", CheckStatus::ok, fmt::format("{}: {}", model.path, kind)));
+}
+
+void check_program(const Environment& environment, Checks& checks) {
+  checks.push_back(report("program.version", CheckStatus::ok, fmt::format("qnn-debug {}", environment.version)));
+  const CaseFile& cases = environment.cases;
+  if (!cases.problem.empty())
+    checks.push_back(report("program.cases", CheckStatus::problem, fmt::format("{} {}", cases.path, cases.problem),
+                            "export QNN_DEBUG_CASES with the name of another file, or move this one away"));
+  else
+    checks.push_back(
+        report("program.cases", CheckStatus::ok,
+               cases.exists ? fmt::format("{} can be read", cases.path) : std::string("no case of your own yet")));
 }
 
 }  // namespace
@@ -118,6 +132,7 @@ std::vector<Check> check(const Environment& environment) {
   check_phone(environment, checks);
   check_model(environment, checks);
   check_machine(environment, checks);
+  check_program(environment, checks);
   std::stable_sort(checks.begin(), checks.end(),
                    [](const Check& a, const Check& b) { return position_of(a.id) < position_of(b.id); });
   return checks;

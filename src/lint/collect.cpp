@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
 #include <set>
 #include <system_error>
 
@@ -14,7 +15,7 @@ namespace qnndbg::lint {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::size_t kMostNames = 4096;     // of a directory
+constexpr std::size_t kMostNames = 65536;    // of a directory
 constexpr std::size_t kMostLibraries = 512;  // of a directory; an SDK's has some 60
 constexpr std::size_t kMostEntries = 256;    // of a search path
 
@@ -77,6 +78,37 @@ std::optional<std::uint64_t> stack_limit() {
   return limit.rlim_cur;
 }
 
+/// $QNN_DEBUG_CASES, else the file of the XDG Base Directory Specification, which says that a relative XDG_DATA_HOME is
+/// to be ignored.
+fs::path case_path(const Variables& variables) {
+  const std::string named = value_of(variables, "QNN_DEBUG_CASES");
+  if (!named.empty()) return named;
+  const fs::path data = value_of(variables, "XDG_DATA_HOME");
+  const fs::path file = fs::path("qnn-debug") / "cases.sqlite";
+  if (data.is_absolute()) return data / file;
+  const std::string home = value_of(variables, "HOME");
+  return home.empty() ? fs::path() : fs::path(home) / ".local/share" / file;
+}
+
+CaseFile case_file(const Variables& variables) {
+  CaseFile cases{.path = case_path(variables).string()};
+  std::error_code error;
+  cases.exists = !cases.path.empty() && fs::exists(cases.path, error);
+  if (!cases.exists) return cases;
+  // https://www.sqlite.org/fileformat.html: the header string; an empty file is an empty database.
+  constexpr std::string_view kHeader = "SQLite format 3";
+  std::string beginning(kHeader.size(), '\0');
+  if (!fs::is_regular_file(cases.path, error)) {
+    cases.problem = "is not a regular file";
+  } else if (std::ifstream file(cases.path, std::ios::binary); !file) {
+    cases.problem = "cannot be read";
+  } else if (fs::file_size(cases.path, error) != 0) {
+    file.read(beginning.data(), static_cast<std::streamsize>(beginning.size()));
+    if (beginning != kHeader) cases.problem = "is not an SQLite database";
+  }
+  return cases;
+}
+
 void collect_sdks(const Request& request, const Variables& variables, Environment& environment) {
   std::set<std::string> seen;
   const auto add = [&](const std::string& source, const std::string& path) {
@@ -90,6 +122,21 @@ void collect_sdks(const Request& request, const Variables& variables, Environmen
   add("QAIRT_SDK_ROOT", value_of(variables, "QAIRT_SDK_ROOT"));
 }
 
+/// Where distributions for Qualcomm's boards install QNN: searched by the loader after LD_LIBRARY_PATH. Only
+/// directories that have the library are listed, since these hold thousands of files.
+std::vector<PathEntry> system_entries(bool has_dsp) {
+  std::vector<std::string> candidates = {"/usr/local/lib", "/usr/lib"};
+  if (has_dsp) candidates.insert(candidates.end(), {"/usr/lib/aarch64-linux-gnu", "/usr/lib/rfsa/adsp"});
+  std::vector<PathEntry> entries;
+  for (const std::string& candidate : candidates) {
+    std::error_code error;
+    const bool dsp = candidate.ends_with("/adsp");
+    if (dsp ? fs::is_directory(candidate, error) : fs::exists(fs::path(candidate) / "libQnnHtp.so", error))
+      entries.push_back({.text = candidate, .exists = true});
+  }
+  return entries;
+}
+
 void collect_paths(const Request& request, const Variables& variables, Environment& environment) {
   environment.loader_path = entries_of(value_of(variables, "LD_LIBRARY_PATH"), ':');
   environment.dsp_path = entries_of(value_of(variables, "ADSP_LIBRARY_PATH"), ';');
@@ -101,9 +148,10 @@ void collect_paths(const Request& request, const Variables& variables, Environme
   // Only where the program itself can talk to a DSP does this machine's DSP path matter.
   const std::vector<PathEntry> none;
   const bool has_dsp = environment.host == Machine::aarch64;
+  const std::vector<PathEntry> system = system_entries(has_dsp);
   environment.deployments.push_back(
       {.place = Place::loader,
-       .directories = list_entries({&environment.loader_path, has_dsp ? &environment.dsp_path : &none})});
+       .directories = list_entries({&environment.loader_path, has_dsp ? &environment.dsp_path : &none, &system})});
 }
 
 }  // namespace
@@ -160,8 +208,17 @@ LibraryDirectory list_libraries(const fs::path& directory) {
 
 const std::vector<std::string>& variable_names() {
   static const std::vector<std::string> names = {
-      "QNN_SDK_ROOT",     "QAIRT_SDK_ROOT", "LD_LIBRARY_PATH", "ADSP_LIBRARY_PATH",
-      "MNN_QNN_DUMP_DIR", "LD_PRELOAD",     "ANDROID_SERIAL",  "PATH",
+      "QNN_SDK_ROOT",
+      "QAIRT_SDK_ROOT",
+      "LD_LIBRARY_PATH",
+      "ADSP_LIBRARY_PATH",
+      "MNN_QNN_DUMP_DIR",
+      "LD_PRELOAD",
+      "ANDROID_SERIAL",
+      "PATH",
+      "QNN_DEBUG_CASES",
+      "XDG_DATA_HOME",
+      "HOME",
   };
   return names;
 }
@@ -172,9 +229,10 @@ Environment collect(const Request& request, const Variables& variables) {
   environment.host = this_machine();
   environment.target = request.target;
   for (const std::string& name : variable_names())
-    if (variables.contains(name) && name != "PATH") environment.variables.emplace(name, value_of(variables, name));
+    if (variables.contains(name)) environment.variables.emplace(name, value_of(variables, name));
   collect_paths(request, variables, environment);
   collect_sdks(request, variables, environment);
+  environment.installed_sdks = find_sdks();
   environment.mnn = collect_mnn(request, variables);
   environment.python = collect_python(variables, environment.deployments);
   environment.phone = collect_phone(request, variables, environment.deployments);
@@ -183,6 +241,7 @@ Environment collect(const Request& request, const Variables& variables) {
   std::error_code error;
   environment.working_directory = state_of(fs::current_path(error));
   environment.stack_limit = stack_limit();
+  environment.cases = case_file(variables);
   return environment;
 }
 

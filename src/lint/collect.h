@@ -17,13 +17,13 @@ namespace qnndbg::lint {
 using Variables = std::map<std::string, std::string, std::less<>>;
 
 struct Request {
-  std::string version;  // of this program
-  Target target;
-  std::string sdk;                     // --sdk; empty: not given
-  std::vector<std::string> libraries;  // --library
-  std::vector<std::string> mnn;        // --mnn
+  std::string version{};  // of this program
+  Target target{};
+  std::string sdk{};                     // --sdk; empty: not given
+  std::vector<std::string> libraries{};  // --library
+  std::vector<std::string> mnn{};        // --mnn
   bool adb = false;
-  std::vector<std::string> phone_directories;  // --phone-library; empty: /data/local/tmp
+  std::vector<std::string> phone_directories{};  // --phone-library; empty: /data/local/tmp
 };
 
 /// Names of the variables that collect() reads.

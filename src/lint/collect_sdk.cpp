@@ -77,7 +77,22 @@ Deployment phone_part(const fs::path& root) {
   return part;
 }
 
+/// One directory per version in each.
+constexpr std::string_view kUsualPlaces[] = {"/opt/qcom/aistack/qairt", "/opt/qcom/aistack/qnn"};
+
 }  // namespace
+
+std::vector<std::string> find_sdks() {
+  std::vector<std::string> found;
+  for (const std::string_view place : kUsualPlaces) {
+    bool truncated = false;
+    const Result<std::vector<std::string>> names = list_names(place, truncated);
+    if (!names) continue;
+    for (const std::string& name : *names)
+      if (!version_at(name).empty()) found.push_back(fmt::format("{}/{}", place, name));
+  }
+  return found;
+}
 
 SdkRoot collect_sdk(const std::string& source, const std::string& path, Machine host,
                     std::vector<Deployment>& deployments) {

@@ -111,6 +111,13 @@ struct ModelFile {
   bool compiled = false;  // compiled beforehand: its operators are one Plugin
 };
 
+/// The user's case store (`qnn-debug case`).
+struct CaseFile {
+  std::string path{};  // empty: there is no place for it
+  bool exists = false;
+  std::string problem{};  // why it cannot be read; empty: it can
+};
+
 /// What the user wants to run, as far as told.
 struct Target {
   int arch = 0;       // HTP architecture, 75 for v75; 0: not told
@@ -125,11 +132,13 @@ struct Environment {
   std::vector<PathEntry> loader_path{};                       // LD_LIBRARY_PATH
   std::vector<PathEntry> dsp_path{};                          // ADSP_LIBRARY_PATH
   std::vector<SdkRoot> sdks{};
+  std::vector<std::string> installed_sdks{};  // in the installer's usual places, whether a variable names them or not
   std::vector<Deployment> deployments{};
   Mnn mnn;
   Python python;
   Phone phone;
   std::optional<ModelFile> model{};
+  CaseFile cases{};
   std::optional<DirectoryState> dump_directory{};  // MNN_QNN_DUMP_DIR
   DirectoryState working_directory;                // where the dump goes without it
   std::optional<std::uint64_t> stack_limit{};      // bytes; nullopt: unlimited

@@ -83,7 +83,7 @@ std::vector<int> release_numbers(std::string_view version) {
 bool satisfies_one(const std::vector<int>& version, std::string_view condition) {
   const std::size_t digits = condition.find_first_of("0123456789");
   if (digits == std::string_view::npos || condition.find('*') != std::string_view::npos) return true;
-  const std::string_view sign = condition.substr(0, digits);
+  const std::string_view sign = trimmed(condition.substr(0, digits));
   const std::vector<int> other = release_numbers(condition.substr(digits));
   if (sign == ">=") return version >= other;
   if (sign == ">") return version > other;
