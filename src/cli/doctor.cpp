@@ -71,6 +71,7 @@ int run(Arguments& arguments, const Session& session) {
   }
   arguments.request.version = QNNDBG_VERSION;
   arguments.request.target = *target;
+  arguments.request.stop = interrupted;
   DoctorView view;
   view.environment = lint::collect(arguments.request, variables_of_process());
   if (!arguments.model.empty()) view.environment.model = model_of(arguments.model);

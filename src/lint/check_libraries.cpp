@@ -84,6 +84,16 @@ bool is_used_as_it_is(const Deployment& deployment) {
   return deployment.place == Place::named || deployment.place == Place::phone || deployment.place == Place::loader;
 }
 
+/// Where a library can be copied from: the SDK that has it.
+const SharedLibrary* in_sdk(const Environment& environment, std::string_view name) {
+  for (const Deployment& deployment : environment.deployments) {
+    if (deployment.place != Place::sdk_device) continue;
+    for (const SharedLibrary* library : libraries_of(deployment))
+      if (library->name == name && library->problem.empty()) return library;
+  }
+  return nullptr;
+}
+
 // --- Files that no loader takes
 
 void check_directories(const Deployment& deployment, Checks& checks) {
@@ -181,16 +191,6 @@ std::vector<Needed> needed_on_device(const Environment& environment, const std::
   return needed;
 }
 
-/// Where a library can be copied from: the SDK that has it.
-const SharedLibrary* in_sdk(const Environment& environment, std::string_view name) {
-  for (const Deployment& deployment : environment.deployments) {
-    if (deployment.place != Place::sdk_device) continue;
-    for (const SharedLibrary* library : libraries_of(deployment))
-      if (library->name == name && library->problem.empty()) return library;
-  }
-  return nullptr;
-}
-
 std::string copy_command(const Environment& environment, const Deployment& deployment, std::string_view name) {
   const SharedLibrary* source = in_sdk(environment, name);
   const std::string target = deployment.directories.empty() ? "." : deployment.directories.front().path;
@@ -240,7 +240,9 @@ void check_host_set(const Deployment& deployment, Checks& checks) {
 void check_complete(const Environment& environment, const Deployment& deployment, Checks& checks) {
   check_host_set(deployment, checks);
   const Libraries part = device_part(deployment);
-  if (part.empty() || !is_used_as_it_is(deployment)) return;
+  // On a laptop's path a phone's libraries are misplaced, whether complete or not.
+  const bool misplaced = deployment.place == Place::loader && environment.host != Machine::aarch64;
+  if (part.empty() || !is_used_as_it_is(deployment) || misplaced) return;
   const int target = target_arch(environment);
   const std::vector<int> archs = target != 0 ? std::vector<int>{target} : archs_of(part, /*whole=*/false);
   if (!archs.empty()) {
@@ -278,7 +280,21 @@ Libraries first_copies(Libraries libraries) {
   return libraries;
 }
 
-void check_build(const Deployment& deployment, const Libraries& libraries, Checks& checks) {
+/// Replaces all libraries by those of an SDK, if there is one that has them all; else a sentence.
+std::string replace_command(const Environment& environment, const Deployment& deployment, const Libraries& libraries) {
+  std::vector<std::string> words = {deployment.place == Place::phone ? "adb push" : "cp"};
+  for (const SharedLibrary* library : libraries) {
+    const SharedLibrary* source = in_sdk(environment, library->name);
+    if (source == nullptr || !is_for_device(*library) || deployment.directories.size() > 1)
+      return "copy all of them again from one SDK, and remove the others";
+    words.push_back(shell_quoted(source->path));
+  }
+  words.push_back(shell_quoted(deployment.directories.front().path));
+  return fmt::format("{}", fmt::join(words, " "));
+}
+
+void check_build(const Environment& environment, const Deployment& deployment, const Libraries& libraries,
+                 Checks& checks) {
   const std::vector<std::string> releases = releases_of(libraries);
   if (releases.empty()) return;
   if (releases.size() == 1) {
@@ -290,7 +306,7 @@ void check_build(const Deployment& deployment, const Libraries& libraries, Check
   checks.push_back(report("libraries.one_build", CheckStatus::problem,
                           fmt::format("{} has libraries of {} builds: {}", paths_of(deployment), releases.size(),
                                       builds_by_file(libraries)),
-                          "copy all of them again from one SDK, and remove the others", "sdk_mix"));
+                          replace_command(environment, deployment, libraries), "sdk_mix"));
 }
 
 void check_copies(const Deployment& deployment, Checks& checks) {
@@ -311,11 +327,11 @@ void check_copies(const Deployment& deployment, Checks& checks) {
   }
 }
 
-void check_builds(const Deployment& deployment, Checks& checks) {
+void check_builds(const Environment& environment, const Deployment& deployment, Checks& checks) {
   if (deployment.place == Place::phone_vendor) return;  // firmware is not ours to mend; see phone.firmware
   const bool loader = deployment.place == Place::loader;
   for (const Libraries& part : {host_part(deployment), device_part(deployment)})
-    check_build(deployment, loader ? first_copies(part) : part, checks);
+    check_build(environment, deployment, loader ? first_copies(part) : part, checks);
   check_copies(deployment, checks);
 }
 
@@ -406,7 +422,7 @@ void check_libraries(const Environment& environment, Checks& checks) {
     check_machines(deployment, environment.host, checks);
     check_mixed_machines(deployment, checks);
     check_complete(environment, deployment, checks);
-    check_builds(deployment, checks);
+    check_builds(environment, deployment, checks);
     check_sdk_architectures(environment, deployment, checks);
   }
   check_runtimes(environment, checks);

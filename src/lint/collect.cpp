@@ -234,7 +234,7 @@ Environment collect(const Request& request, const Variables& variables) {
   collect_sdks(request, variables, environment);
   environment.installed_sdks = find_sdks();
   environment.mnn = collect_mnn(request, variables);
-  environment.python = collect_python(variables, environment.deployments);
+  environment.python = collect_python(request, variables, environment.deployments);
   environment.phone = collect_phone(request, variables, environment.deployments);
   const std::string dump = value_of(variables, "MNN_QNN_DUMP_DIR");
   if (!dump.empty()) environment.dump_directory = state_of(dump);

@@ -3,13 +3,13 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "lint/environment.h"
+#include "lint/run_program.h"
 
 namespace qnndbg::lint {
 
@@ -23,6 +23,7 @@ struct Request {
   std::vector<std::string> libraries{};  // --library
   std::vector<std::string> mnn{};        // --mnn
   bool adb = false;
+  Stop stop{};                                   // ends the programs that are run
   std::vector<std::string> phone_directories{};  // --phone-library; empty: /data/local/tmp
 };
 

@@ -18,7 +18,7 @@ Result<std::vector<std::string>> list_names(const std::filesystem::path& directo
 Mnn collect_mnn(const Request& request, const Variables& variables);
 
 /// Packages of the first python3 on PATH; directories of packages that ship QNN libraries become `deployments`.
-Python collect_python(const Variables& variables, std::vector<Deployment>& deployments);
+Python collect_python(const Request& request, const Variables& variables, std::vector<Deployment>& deployments);
 
 /// What adb says. Directories of the phone become `deployments`.
 Phone collect_phone(const Request& request, const Variables& variables, std::vector<Deployment>& deployments);

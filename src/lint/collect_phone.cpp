@@ -82,7 +82,8 @@ void search_phone(const Request& request, Phone& phone, std::vector<Deployment>&
   if (paths.empty()) paths.emplace_back(kDefaultDirectory);
   const std::size_t own_paths = paths.size();
   paths.insert(paths.end(), std::begin(kVendorDirectories), std::end(kVendorDirectories));
-  const Result<ProgramOutput> output = run_program(phone.adb, {"shell", phone_script(paths)}, kSearchLimit);
+  const Result<ProgramOutput> output =
+      run_program(phone.adb, {"shell", phone_script(paths)}, kSearchLimit, request.stop);
   if (!output) {
     phone.problem = output.error().message;
     return;
@@ -107,7 +108,7 @@ Phone collect_phone(const Request& request, const Variables& variables, std::vec
   phone.adb = find_program(value_of(variables, "PATH"), "adb");
   phone.serial = value_of(variables, "ANDROID_SERIAL");
   if (!phone.asked || phone.adb.empty()) return phone;
-  const Result<ProgramOutput> output = run_program(phone.adb, {"devices"}, kListLimit);
+  const Result<ProgramOutput> output = run_program(phone.adb, {"devices"}, kListLimit, request.stop);
   if (!output || output->status != 0) {
     phone.problem = output ? fmt::format("adb devices ended with status {}", output->status) : output.error().message;
     return phone;

@@ -33,10 +33,10 @@ void add_libraries(const fs::path& site, std::vector<Deployment>& deployments) {
 
 }  // namespace
 
-Python collect_python(const Variables& variables, std::vector<Deployment>& deployments) {
+Python collect_python(const Request& request, const Variables& variables, std::vector<Deployment>& deployments) {
   Python python{.path = find_program(value_of(variables, "PATH"), "python3"), .problem = {}, .packages = {}};
   if (python.path.empty()) return python;
-  const Result<ProgramOutput> output = run_program(python.path, {"-c", kPrintPath}, kLimit);
+  const Result<ProgramOutput> output = run_program(python.path, {"-c", kPrintPath}, kLimit, request.stop);
   if (!output || output->status != 0) {
     python.problem =
         output ? fmt::format("{} ended with status {}", python.path, output->status) : output.error().message;
@@ -44,9 +44,10 @@ Python collect_python(const Variables& variables, std::vector<Deployment>& deplo
   }
   std::set<fs::path> seen;
   for (const std::string& line : split_list(output->text, '\n')) {
+    if (!line.starts_with('/')) continue;
     std::error_code error;
     const fs::path real = fs::canonical(line, error);
-    if (!line.starts_with('/') || error || !fs::is_directory(real, error) || !seen.insert(real).second) continue;
+    if (error || !fs::is_directory(real, error) || !seen.insert(real).second) continue;
     for (PythonPackage& package : read_python_packages(line, package_names()))
       python.packages.push_back(std::move(package));
     add_libraries(line, deployments);

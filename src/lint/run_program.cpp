@@ -85,8 +85,9 @@ std::optional<int> ended(pid_t child) {
 
 /// Reads until the child ends. Not until the end of the pipe: a daemon that it left behind (adb's server) may hold that
 /// open for ever.
-std::optional<int> wait_for(pid_t child, int descriptor, Clock::time_point deadline, std::string& text) {
-  while (Clock::now() < deadline) {
+std::optional<int> wait_for(pid_t child, int descriptor, Clock::time_point deadline, const Stop& stop,
+                            std::string& text) {
+  while (Clock::now() < deadline && !(stop && stop())) {
     pollfd event{.fd = descriptor, .events = POLLIN, .revents = 0};
     ::poll(&event, 1, static_cast<int>(kPollInterval.count()));
     drain(descriptor, text);
@@ -103,7 +104,7 @@ std::optional<int> wait_for(pid_t child, int descriptor, Clock::time_point deadl
 }  // namespace
 
 Result<ProgramOutput> run_program(const std::string& program, const std::vector<std::string>& arguments,
-                                  std::chrono::milliseconds limit) {
+                                  std::chrono::milliseconds limit, const Stop& stop) {
   Pipe pipe;
   if (::pipe2(pipe.ends.data(), O_CLOEXEC) != 0) return fail("{}: no pipe: {}", program, reason(errno));
   // Only this end: the child must find an ordinary, blocking standard output.
@@ -112,11 +113,12 @@ Result<ProgramOutput> run_program(const std::string& program, const std::vector<
   if (!child) return fail(child.error());
   pipe.close_end(1);
   ProgramOutput output;
-  const std::optional<int> status = wait_for(*child, pipe.ends[0], Clock::now() + limit, output.text);
+  const std::optional<int> status = wait_for(*child, pipe.ends[0], Clock::now() + limit, stop, output.text);
   if (!status) {
     ::kill(-*child, SIGKILL);
     int ignored = 0;
     while (::waitpid(*child, &ignored, 0) < 0 && errno == EINTR) continue;
+    if (stop && stop()) return fail("{} was stopped", program);
     return fail("{} did not end within {} s", program, static_cast<double>(limit.count()) / 1000.0);
   }
   output.status = WIFEXITED(*status) ? WEXITSTATUS(*status) : 128 + WTERMSIG(*status);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,10 +16,13 @@ struct ProgramOutput {
   std::string text;  // standard output and standard error, the first 256 KiB
 };
 
+/// Asked now and then while a program runs: true ends it. An empty function never does.
+using Stop = std::function<bool()>;
+
 /// Runs `program`, an absolute path, with standard input closed off. Errors: it cannot be started, or it does not end
-/// in time (it is killed then, with what it started in its process group).
+/// in time or before `stop` says so (it is killed then, with what it started in its process group).
 Result<ProgramOutput> run_program(const std::string& program, const std::vector<std::string>& arguments,
-                                  std::chrono::milliseconds limit);
+                                  std::chrono::milliseconds limit, const Stop& stop = {});
 
 /// The file that `name` means in a PATH-like list: the first executable regular file in its absolute entries. Relative
 /// and empty entries mean the working directory, which nobody vouched for; they are skipped. Empty: none.

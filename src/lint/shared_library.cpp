@@ -17,7 +17,7 @@ namespace qnndbg::lint {
 namespace {
 
 constexpr std::size_t kBlock = std::size_t{1} << 20U;
-constexpr std::uint64_t kMostSearched = std::uint64_t{1} << 30U;  // the largest QNN library has a tenth of it
+constexpr std::uint64_t kMostSearched = std::uint64_t{1} << 28U;  // the largest QNN library has 0.4 of it
 constexpr std::size_t kOverlap = 256;                             // longer than any text that is searched
 
 /// An open file that is read in place: a file that another process shortens makes a short read, where a mapping would

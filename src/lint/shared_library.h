@@ -44,7 +44,7 @@ std::string find_build_id(std::string_view bytes);
 /// platform to the other within a release.
 std::string_view release_of(std::string_view build);
 
-/// Which of the texts occur in a file. Errors: the file cannot be read. Larger files are searched up to 1 GiB.
+/// Which of the texts occur in a file. Errors: the file cannot be read. Of larger files the first 256 MiB are searched.
 Result<std::vector<bool>> find_texts(const std::filesystem::path& path, std::span<const std::string_view> texts);
 
 }  // namespace qnndbg::lint

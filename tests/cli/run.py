@@ -1207,7 +1207,8 @@ def goldens_of_doctor(program, directory):
         result = doctor(program, directory, *args, env=extra).expect(status)
         # The free space and the name of the directory belong to this run.
         lines = [line for line in result.out.replace(str(directory), "DIR").split("\n") if " disk " not in line]
-        golden.check_text(f"doctor_{name}.txt", "\n".join(lines), UPDATE)
+        text = re.sub(r"qnn-debug \d+\.\d+\.\d+", "qnn-debug VERSION", "\n".join(lines))
+        golden.check_text(f"doctor_{name}.txt", text, UPDATE)
         document = doctor(program, directory, *args, "--format", "json", env=extra).expect(status).document()
         validate(document, "doctor")
         text = json.dumps({**document, "checks": [c for c in document["checks"] if c["id"] != "machine.disk"], "version": "VERSION"})
@@ -1254,6 +1255,23 @@ def doctor_asks_the_phone_only_when_told(program, directory):
     result = doctor(program, directory, "--adb", "--format", "json").expect(1)
     assert "offline" in found(result, "phone.devices")[0]["found"]
     assert (directory / "calls").read_text() == "devices\n"
+
+
+@check
+def doctor_is_interrupted_while_adb_hangs(program, directory):
+    (directory / "bin").mkdir()
+    (directory / "bin/adb").write_text(f"#!/bin/sh\necho >{directory}/called\nexec /bin/sleep 100\n")
+    (directory / "bin/adb").chmod(0o755)
+    process = subprocess.Popen([program.binary, "doctor", "--adb"], env=program.environment({"PATH": str(directory / "bin")}),
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    while not (directory / "called").exists():
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.01)
+    begin = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130 and out == b"" and b"interrupted" in err, (process.returncode, out, err)
+    assert time.monotonic() - begin < 10
 
 
 @check

@@ -182,6 +182,33 @@ TEST(Libraries, TwoSdksAreAProblem) {
   EXPECT_THAT(check.found, HasSubstr("libQnnHtpV75Stub.so of 2.28.0.241029232508"));
 }
 
+TEST(Libraries, AnSdkThatHasThemAllReplacesThem) {
+  const Deployment folder = phone_folder();
+  Environment environment = with(folder);
+  file(environment.deployments[0], "libQnnHtpV75Stub.so").build = kOld;
+  Deployment sdk = phone_folder(Place::sdk_device);
+  for (SharedLibrary& one : files(sdk)) one.path = "/sdk/" + one.name;
+  environment.deployments.push_back(sdk);
+  EXPECT_EQ(of(environment, "libraries.one_build").front().fix,
+            "cp /sdk/libQnnHtp.so /sdk/libQnnHtpPrepare.so /sdk/libQnnHtpV75Skel.so /sdk/libQnnHtpV75Stub.so "
+            "/sdk/libQnnSystem.so app");
+  remove(environment.deployments[1], "libQnnHtpPrepare.so");
+  EXPECT_THAT(of(environment, "libraries.one_build").front().fix, HasSubstr("from one SDK"));
+}
+
+TEST(Libraries, APhonesLibrariesOnALaptopsPathAreOnlyMisplaced) {
+  const Environment environment =
+      with({.place = Place::loader,
+            .directories = {{.path = "/phone",
+                             .libraries = {library("/phone/libQnnHtp.so", Machine::aarch64),
+                                           library("/phone/libQnnHtpV75Stub.so", Machine::aarch64)}}}});
+  EXPECT_TRUE(of(environment, "libraries.complete").empty());
+  Environment board = environment;
+  board.host = Machine::aarch64;
+  EXPECT_THAT(of(board, "libraries.complete").front().found, HasSubstr("libQnnHtpV75Skel.so is missing"));
+  EXPECT_TRUE(of(board, "libraries.machine").empty());
+}
+
 TEST(Libraries, TheNumberBehindTheTimeMayDiffer) {
   Deployment folder = phone_folder();
   file(folder, "libQnnHtpV75Stub.so").build = std::string(kNew) + "_1";

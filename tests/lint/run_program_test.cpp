@@ -39,6 +39,14 @@ TEST(RunProgram, IsKilledWithItsChildrenWhenItTakesTooLong) {
   EXPECT_LT(steady_clock::now() - begin, milliseconds(10000));
 }
 
+TEST(RunProgram, IsStoppedOnRequest) {
+  const auto begin = steady_clock::now();
+  const Result<ProgramOutput> output = run_program("/bin/sleep", {"60"}, kLong, [] { return true; });
+  ASSERT_FALSE(output.has_value());
+  EXPECT_EQ(output.error().message, "/bin/sleep was stopped");
+  EXPECT_LT(steady_clock::now() - begin, milliseconds(10000));
+}
+
 TEST(RunProgram, ADaemonThatKeepsTheOutputOpenIsNotWaitedFor) {
   const auto begin = steady_clock::now();
   EXPECT_EQ(shell("sleep 15 & echo started").value().text, "started\n");
