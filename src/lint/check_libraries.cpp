@@ -50,13 +50,8 @@ Libraries device_part(const Deployment& deployment) {
 
 Libraries host_part(const Deployment& deployment) {
   Libraries part = libraries_of(deployment);
-  std::erase_if(part, [](const SharedLibrary* library) { return is_for_device(*library); });
+  std::erase_if(part, [](const SharedLibrary* library) { return library->machine != Machine::x86_64; });
   return part;
-}
-
-bool has(const Libraries& libraries, std::string_view name) {
-  return std::any_of(libraries.begin(), libraries.end(),
-                     [&](const SharedLibrary* library) { return library->name == name && library->problem.empty(); });
 }
 
 /// The number in libQnnHtpV75Stub.so and libQnnHtpV75Skel.so; 0 for other names.
@@ -66,6 +61,29 @@ int arch_in_name(std::string_view name) {
   const std::optional<int> arch = parse_arch(name.substr(kPrefix.size(), 2));
   if (!arch) return 0;
   return name == stub_name(*arch) || name == skel_name(*arch) ? *arch : 0;
+}
+
+/// The machine that a library's name promises, where it does.
+std::optional<Machine> machine_by_name(const SharedLibrary& library) {
+  const int arch = arch_in_name(library.name);
+  if (arch == 0) return std::nullopt;
+  return library.name == skel_name(arch) ? Machine::hexagon : Machine::aarch64;
+}
+
+bool is_usable(const SharedLibrary& library) {
+  return library.problem.empty() && machine_by_name(library).value_or(library.machine) == library.machine;
+}
+
+bool has(const Libraries& libraries, std::string_view name) {
+  return std::any_of(libraries.begin(), libraries.end(),
+                     [&](const SharedLibrary* library) { return library->name == name && is_usable(*library); });
+}
+
+/// A file of this name that is of no use: another check says why.
+bool has_unusable(const Deployment& deployment, std::string_view name) {
+  const Libraries all = libraries_of(deployment);
+  return std::any_of(all.begin(), all.end(),
+                     [&](const SharedLibrary* library) { return library->name == name && !is_usable(*library); });
 }
 
 /// Architectures with a stub or a skel; with both if `whole`.
@@ -113,13 +131,6 @@ void check_directories(const Deployment& deployment, Checks& checks) {
                    "copy it again from the SDK",
                    library.name.find("Skel") == std::string::npos ? "library_not_found" : "skel_load_failed"));
   }
-}
-
-/// The machine that a library's name promises, where it does.
-std::optional<Machine> machine_by_name(const SharedLibrary& library) {
-  const int arch = arch_in_name(library.name);
-  if (arch == 0) return std::nullopt;
-  return library.name == skel_name(arch) ? Machine::hexagon : Machine::aarch64;
 }
 
 /// Why a library cannot do its work where it is; empty: it can.
@@ -209,6 +220,7 @@ void check_needed(const Environment& environment, const Deployment& deployment, 
   for (const Needed& needed : needed_on_device(environment, archs)) {
     if (has(part, needed.name)) continue;
     whole = false;
+    if (has_unusable(deployment, needed.name)) continue;
     std::string purpose;
     if (needed.name == "libQnnHtpPrepare.so") purpose = " (needed to build graphs on the device)";
     if (needed.name == "libQnnSystem.so") purpose = " (needed for models that were compiled beforehand)";
@@ -231,7 +243,7 @@ void check_host_set(const Deployment& deployment, Checks& checks) {
     checks.push_back(
         report("libraries.complete", CheckStatus::ok,
                fmt::format("{} is for x86-64, where libQnnHtp.so emulates the device", paths_of(deployment))));
-  else
+  else if (!has_unusable(deployment, "libQnnHtp.so"))
     checks.push_back(report("libraries.complete", CheckStatus::problem,
                             fmt::format("libQnnHtp.so is missing in {}", paths_of(deployment)),
                             "copy it from lib/x86_64-linux-clang of the SDK", "library_not_found"));

@@ -157,13 +157,22 @@ TEST(Libraries, TheModelDecidesAboutPrepareAndSystem) {
   EXPECT_EQ(only(environment, "libraries.complete").status, CheckStatus::problem);
 }
 
-TEST(Libraries, AFileThatCannotBeLoadedCountsAsMissing) {
+TEST(Libraries, AFileThatCannotBeLoadedIsSaidOnce) {
   Deployment folder = phone_folder();
   file(folder, "libQnnHtpV75Skel.so").problem = "is cut off after 7 bytes";
   const Environment environment = with(folder);
   EXPECT_EQ(only(environment, "libraries.readable").found, "app/libQnnHtpV75Skel.so is cut off after 7 bytes");
   EXPECT_EQ(only(environment, "libraries.readable").cause, "skel_load_failed");
-  EXPECT_EQ(only(environment, "libraries.complete").status, CheckStatus::problem);
+  EXPECT_TRUE(of(environment, "libraries.complete").empty()) << "neither missing nor whole";
+}
+
+TEST(Libraries, AFileOfAnUnknownMachineBelongsToNoHost) {
+  Deployment folder = phone_folder();
+  file(folder, "libQnnHtpV75Skel.so").machine = Machine::unknown;
+  file(folder, "libQnnHtpV75Skel.so").problem = "is empty";
+  const std::vector<Check> found = problems(with(folder));
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].id, "libraries.readable");
 }
 
 TEST(Libraries, WithoutStubAndSkelNoArchitectureIsServed) {
@@ -247,6 +256,7 @@ TEST(Libraries, TheNameOfASkelPromisesHexagon) {
   Deployment folder = phone_folder();
   file(folder, "libQnnHtpV75Skel.so").machine = Machine::aarch64;
   EXPECT_THAT(only(with(folder), "libraries.machine").found, HasSubstr("must be for Hexagon"));
+  EXPECT_TRUE(of(with(folder), "libraries.complete").empty());
 }
 
 TEST(Libraries, OneDirectoryForTwoMachinesIsAProblem) {
