@@ -23,7 +23,9 @@ void add_inspect(CLI::App& program, Session& session);
 void add_baseline(CLI::App& program, Session& session);
 void add_calibrate(CLI::App& program, Session& session);
 void add_replay(CLI::App& program, Session& session);
+void add_explain(CLI::App& program, Session& session);
 void add_case(CLI::App& program, Session& session);
+void add_doctor(CLI::App& program, Session& session);
 void add_completion(CLI::App& program, Session& session);
 void add_help(CLI::App& program, Session& session);
 

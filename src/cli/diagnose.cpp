@@ -6,11 +6,15 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/interrupt.h"
+#include "cli/known_cases.h"
+#include "cli/log_input.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/run_options.h"
+#include "diagnose/log_evidence.h"
 #include "report/bounds.h"
+#include "report/explanation.h"
 #include "report/json.h"
 #include "report/text.h"
 
@@ -18,7 +22,8 @@ namespace qnndbg::cli {
 namespace {
 
 constexpr const char* kNeedsDump =
-    R"(A diagnosis needs the tensors that the device computed: --dump DIR. To make such a directory
+    R"(A diagnosis needs the tensors that the device computed (--dump DIR), the log of the run (--log FILE), or both. To make a
+dump
 
   when MNN builds the graph on the device (Module or Session API):
     1. set bit 16 of BackendConfig.flags: MNN_QNN_DUMP_INTERMEDIATE_OUTPUTS = 65536
@@ -32,9 +37,12 @@ constexpr const char* kNeedsDump =
 Every tensor becomes a graph output, so use that run for diagnosis only.
 )";
 
+constexpr std::size_t kMostCases = 3;  // seen before
+
 struct Arguments {
   RunArguments run;
   std::string log;
+  std::string store;
   std::string format = "text";
   std::string output;
   bool explain_bounds = false;
@@ -42,15 +50,27 @@ struct Arguments {
 };
 
 void say_what_is_not_used(const Arguments& arguments, const Console& console) {
-  if (!arguments.log.empty()) console.note("--log is accepted, but this version does not read logs yet");
   if (arguments.run.execution == "all")
     console.note("--execution all: this version judges the last complete execution only");
+}
+
+/// What the log tells about the device holds where the command line does not.
+Result<void> add_log(const Arguments& arguments, DiagnoseOptions& options) {
+  if (arguments.log.empty()) return {};
+  Result<Explanation> log = explain_log_file(arguments.log);
+  if (!log) return fail(std::move(log.error()));
+  if (options.soc.empty()) options.soc = log->facts.soc;
+  if (options.arch.empty()) options.arch = arch_of_log(*log);
+  options.log = std::move(*log);
+  options.log_file = arguments.log;
+  return {};
 }
 
 Result<Diagnosis> judge(const Arguments& arguments, const Console& console) {
   const auto start = std::chrono::steady_clock::now();
   Result<DiagnoseOptions> options = options_of(arguments.run, console);
   if (!options) return fail(std::move(options.error()));
+  if (auto read = add_log(arguments, *options); !read) return fail(std::move(read.error()));
   Result<Model> model = open_model(arguments.run.files);
   if (!model) return fail(std::move(model.error()));
 
@@ -62,18 +82,22 @@ Result<Diagnosis> judge(const Arguments& arguments, const Console& console) {
   return diagnosis;
 }
 
-std::string render(const Diagnosis& diagnosis, const Arguments& arguments, const Session& session) {
-  if (arguments.format == "json") return to_json(diagnosis);
+std::string render(const Diagnosis& diagnosis, const Arguments& arguments, const Session& session,
+                   const Console& console) {
+  std::vector<SimilarCase> cases;
+  if (diagnosis.log && diagnosis.verdict != Verdict::clean)
+    cases = nearest_known_cases(arguments.store, fingerprint_of(*diagnosis.log), kMostCases, console);
+  if (arguments.format == "json") return to_json(diagnosis, cases);
   TextStyle style = output_style(session.color);
   style.verbosity = arguments.verbosity;
   style.command = session.command_line;
-  return to_text(diagnosis, style) + bounds_text(diagnosis, style);
+  return to_text(diagnosis, style, cases) + bounds_text(diagnosis, style);
 }
 
 int run(const Arguments& arguments, const Session& session) {
   const Console console(session.color);
-  if (arguments.run.dump.empty()) {
-    console.error("there is no dump to judge");
+  if (arguments.run.dump.empty() && arguments.log.empty()) {
+    console.error("there is no dump to judge and no log to read");
     console.help(kNeedsDump);
     return kExitFailed;
   }
@@ -88,13 +112,14 @@ int run(const Arguments& arguments, const Session& session) {
     console.error("{}", diagnosis.error().message);
     return kExitFailed;
   }
-  const int delivered = deliver(arguments.output, render(*diagnosis, arguments, session), console);
+  const int delivered = deliver(arguments.output, render(*diagnosis, arguments, session, console), console);
   if (delivered != kExitClean) return delivered;
   return diagnosis->verdict == Verdict::clean ? kExitClean : kExitFound;
 }
 
 void add_result(CLI::App& command, Arguments& arguments) {
-  command.add_option("--log", arguments.log, "Console log of the run (not read yet)")->type_name(kFileType);
+  command.add_option("--log", arguments.log, "Console log or logcat of the run; - for standard input")->type_name(kFileType);
+  add_store_option(command, arguments.store);
   add_choice(command, "-f,--format", arguments.format, {"text", "json"}, "What to print: for people, or the document");
   command.add_option("-o,--output", arguments.output, "File to write instead of standard output")->type_name(kFileType);
   add_threads(command, arguments.run.threads);

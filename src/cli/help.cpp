@@ -18,10 +18,14 @@ const std::map<std::string, std::string, std::less<>>& examples() {
        "  qnn-debug replay --model m.mnn --dump dump --op upsample              one operator in depth\n"
        "  qnn-debug inspect m.mnn                                               operators and tensors of a model\n"
        "  qnn-debug baseline --model m.mnn --inputs inputs.json --output ref    every tensor in fp32, as .npy\n"
+       "  qnn-debug explain run.log                                             what a log means; also: explain 1002\n"
        "  qnn-debug case match --code 1002 --operator LayerNorm                 seen before?\n"
+       "  qnn-debug doctor --soc SM8650 --library folder                        do the installed libraries fit together?\n"
        "  source <(qnn-debug completion bash)                                   complete commands and options\n"},
       {"diagnose",
        "  qnn-debug diagnose --model m.mnn --inputs inputs.json --dump dump\n"
+       "  qnn-debug diagnose --model m.mnn --inputs inputs.json --dump dump --log run.log\n"
+       "  qnn-debug diagnose --model m.mnn --log run.log                      nothing ran: what the log says\n"
        "  qnn-debug diagnose --model m.mnn --inputs image=x.npy --dump dump --soc 57 -v\n"
        "  qnn-debug diagnose --model m.mnn --dump dump --format json --output diagnosis.json\n"},
       {"inspect",
@@ -35,6 +39,15 @@ const std::map<std::string, std::string, std::less<>>& examples() {
        "  qnn-debug replay --model m.mnn --dump dump --op upsample\n"
        "  qnn-debug replay --model m.mnn --dump dump --op '#25' --format json\n"
        "  qnn-debug replay --model m.mnn --dump dump --op t25 --extract case\n"},
+      {"explain",
+       "  qnn-debug explain 1002                                what an error number means, by stage\n"
+       "  qnn-debug explain 0xc26 --stage validate\n"
+       "  qnn-debug explain QNN_GRAPH_ERROR_INVALID_TENSOR\n"
+       "  qnn-debug explain QD0203                              a finding of diagnose\n"
+       "  qnn-debug explain run.log --model m.mnn               what a log means, with the model's operators\n"
+       "  adb logcat | qnn-debug explain -                      until Ctrl-C\n"
+       "  qnn-debug explain 'Failed to load skel, error: 4000'  one line\n"
+       "  qnn-debug explain m.mnn                               are its quantization scales valid?\n"},
       {"case",
        "  qnn-debug case match --code 1002 --pattern op-creation-failure --operator LayerNorm   seen before?\n"
        "  qnn-debug case show C04                                                               all of one case\n"
@@ -63,6 +76,10 @@ const std::map<std::string, std::string, std::less<>>& examples() {
       {"case import",
        "  qnn-debug case import cases.json\n"
        "  qnn-debug case export --store a.sqlite | qnn-debug case import - --store b.sqlite\n"},
+      {"doctor",
+       "  qnn-debug doctor\n"
+       "  qnn-debug doctor --soc \"8 Gen 3\" --library app/lib/arm64-v8a --model m.mnn\n"
+       "  qnn-debug doctor --adb --phone-library /data/local/tmp/qnn --format json\n"},
       {"completion",
        "  source <(qnn-debug completion bash)\n"
        "  qnn-debug completion zsh > \"${fpath[1]}/_qnn-debug\"\n"

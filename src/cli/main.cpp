@@ -47,6 +47,8 @@ int run(int argc, char** argv) {
   add_baseline(program, session);
   add_calibrate(program, session);
   add_replay(program, session);
+  add_explain(program, session);
+  add_doctor(program, session);
   add_case(program, session);
   add_completion(program, session);
   add_help(program, session);

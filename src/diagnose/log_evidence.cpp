@@ -34,6 +34,34 @@ std::string code_words(int number) {
                          : fmt::format("{} = {:#x} {}", number, number, code->name);
 }
 
+/// From the names of QNN nodes to operators of the model.
+class NodeNames {
+ public:
+  explicit NodeNames(const Graph& graph) : graph_(graph), names_(graph) {}
+
+  /// The operator that a QNN node belongs to; nullptr when MNN inserted the node, or when its name does not tell.
+  const OpNode* operator_of(std::string_view node) const {
+    const DumpRole role = names_.role(node);
+    if (role.kind == DumpRole::Kind::stage) return &graph_.ops[at(role.op)];
+    // "LayerNorm_I_29_O_30": a type and counters of the backend, which tell the operator if it is the only one.
+    const std::size_t counters = node.find("_I_");
+    return counters == std::string::npos ? nullptr : only_one_of_type(node.substr(0, counters));
+  }
+
+  /// The model's only operator of this type; nullptr when it has none or several.
+  const OpNode* only_one_of_type(std::string_view type) const {
+    const auto is_type = [&](const OpNode& op) { return op.type_name == type; };
+    const auto found = std::find_if(graph_.ops.begin(), graph_.ops.end(), is_type);
+    if (found == graph_.ops.end() || std::find_if(found + 1, graph_.ops.end(), is_type) != graph_.ops.end())
+      return nullptr;
+    return &*found;
+  }
+
+ private:
+  const Graph& graph_;
+  const DumpNames names_;
+};
+
 class LogJoiner {
  public:
   LogJoiner(const Graph& graph, const Explanation& log, Diagnosis& out)
@@ -49,23 +77,6 @@ class LogJoiner {
   }
 
  private:
-  /// The operator that a QNN node belongs to; nullptr when MNN inserted the node, or when its name does not tell.
-  const OpNode* operator_of(const LogNode& node) const {
-    const DumpRole role = names_.role(node.name);
-    if (role.kind == DumpRole::Kind::stage) return &graph_.ops[at(role.op)];
-    // "LayerNorm_I_29_O_30": a type and counters of the backend, which tell the operator if it is the only one.
-    const std::size_t counters = node.name.find("_I_");
-    return counters == std::string::npos ? nullptr : only_operator_of_type(node.name.substr(0, counters));
-  }
-
-  const OpNode* only_operator_of_type(std::string_view type) const {
-    const auto is_type = [&](const OpNode& op) { return op.type_name == type; };
-    const auto found = std::find_if(graph_.ops.begin(), graph_.ops.end(), is_type);
-    if (found == graph_.ops.end() || std::find_if(found + 1, graph_.ops.end(), is_type) != graph_.ops.end())
-      return nullptr;
-    return &*found;
-  }
-
   static Finding make(FindingKind kind, std::string_view cause, const OpNode* op, std::string_view node,
                       std::string_view node_type) {
     const FindingType& type = finding_type(cause);
@@ -87,7 +98,7 @@ class LogJoiner {
   }
 
   void add_rejected(const LogNode& node) {
-    const OpNode* op = operator_of(node);
+    const OpNode* op = names_.operator_of(node.name);
     Finding finding = make(FindingKind::rejected, "node_rejected", op, node.name, node.type);
     finding.title = fmt::format("QNN refused node `{}`{}: {}", node.name,
                                 node.type.empty() ? "" : fmt::format(" ({})", node.type),
@@ -118,7 +129,7 @@ class LogJoiner {
   }
 
   void add_unregistered(const LogNode& node) {
-    const OpNode* op = operator_of(node);
+    const OpNode* op = names_.operator_of(node.name);
     std::string type = node.type;
     if (op == nullptr && type.empty()) type = fmt::format("OpType {}", node.mnn_type);
     Finding finding = make(FindingKind::unregistered, "op_unregistered", op, "", type);
@@ -150,7 +161,7 @@ class LogJoiner {
   }
 
   void add_load(std::string_view cause, std::string_view type) {
-    const OpNode* op = type.empty() ? node_not_created() : only_operator_of_type(type);
+    const OpNode* op = type.empty() ? node_not_created() : names_.only_one_of_type(type);
     Finding finding = make(FindingKind::load, cause, op, "", type);
     finding.title = log_.summary;
     finding.proven = log_.confidence == Confidence::high;
@@ -169,7 +180,7 @@ class LogJoiner {
 
   const OpNode* node_not_created() const {
     for (const LogNode& node : log_.facts.nodes)
-      if (node.fate == NodeFate::not_created || !node.kernel.empty()) return operator_of(node);
+      if (node.fate == NodeFate::not_created || !node.kernel.empty()) return names_.operator_of(node.name);
     return nullptr;
   }
 
@@ -194,13 +205,23 @@ class LogJoiner {
   }
 
   const Graph& graph_;
-  const DumpNames names_;
+  const NodeNames names_;
   const Explanation& log_;
   Diagnosis& out_;
   std::vector<int> refused_;
 };
 
 }  // namespace
+
+void name_operators(const Model& model, Explanation& log) {
+  const NodeNames names(model.graph());
+  for (LogNode& node : log.facts.nodes) {
+    const OpNode* op = names.operator_of(node.name);
+    if (op == nullptr) continue;
+    node.op = op->name;
+    node.op_index = op->index;
+  }
+}
 
 std::string arch_of_log(const Explanation& log) {
   if (const std::optional<int> arch = parse_arch(log.facts.arch)) return arch_name(*arch);

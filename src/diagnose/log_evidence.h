@@ -14,6 +14,9 @@ namespace qnndbg {
 /// Nodes are mapped to operators by name; one that MNN inserted has no operator. Call before conclude().
 void join_log(const Model& model, const Explanation& log, Diagnosis& diagnosis);
 
+/// Fills in which of the model's operators each node of the log belongs to.
+void name_operators(const Model& model, Explanation& log);
+
 /// The log's view alone decides which bounds apply when nobody told the architecture: "v75"; empty when it tells none.
 std::string arch_of_log(const Explanation& log);
 

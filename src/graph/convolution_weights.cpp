@@ -148,16 +148,14 @@ Result<FloatArray> Model::convolution_weight(int op) const {
   return weight;
 }
 
-Result<FloatArray> Model::integer_weight_scales(int op) const {
+Result<Model::StoredScales> Model::stored_weight_scales(int op) const {
   const auto at_op = [&](const Error& error) { return located(op, error); };
   const Result<const wire::Convolution2D*> found = convolution_of(wire_op(op));
   if (!found) return fail(at_op(found.error()));
   const wire::Convolution2D& convolution = **found;
   const auto* external = is_external(convolution.external()) ? convolution.external() : nullptr;
   const wire::IDSTQuan* coded = convolution.quanParameter();
-  if (coded == nullptr || (external == nullptr && !holds_weights(*coded)) || !holds_symmetric_integers(*coded)) {
-    return FloatArray();
-  }
+  if (coded == nullptr || (external == nullptr && !holds_weights(*coded))) return StoredScales{};
   const bool half_alpha = coded->scaleStorage() == wire::ScaleStore_FP16;
   Bytes stored = half_alpha ? bytes_of(coded->alphaFp16()) : bytes_of(coded->alpha());
   if (external != nullptr) {
@@ -167,8 +165,18 @@ Result<FloatArray> Model::integer_weight_scales(int op) const {
   }
   Result<FloatArray> scales = half_alpha ? halves_as_floats(stored) : as_floats(stored);
   if (!scales) return fail(at_op(Error{fmt::format("scales: {}", scales.error().message)}));
-  const bool one_block = static_cast<std::int64_t>(scales->size()) == convolution.common()->outputCount();
-  return one_block ? std::move(scales) : Result<FloatArray>(FloatArray());
+  return StoredScales{std::move(*scales), coded->readType() != 0 || is_old_int8_form(*coded)};
+}
+
+Result<FloatArray> Model::integer_weight_scales(int op) const {
+  const Result<const wire::Convolution2D*> found = convolution_of(wire_op(op));
+  if (!found) return fail(located(op, found.error()));
+  const wire::IDSTQuan* coded = (*found)->quanParameter();
+  if (coded == nullptr || !holds_symmetric_integers(*coded)) return FloatArray();
+  Result<StoredScales> scales = stored_weight_scales(op);
+  if (!scales) return fail(std::move(scales.error()));
+  const bool one_block = static_cast<std::int64_t>(scales->values.size()) == (*found)->common()->outputCount();
+  return one_block ? std::move(scales->values) : FloatArray();
 }
 
 Result<FloatArray> Model::convolution_bias(int op) const {

@@ -89,6 +89,13 @@ class Model {
   /// types 1, 2 and 4 without minima) in one block per channel. Empty for all other weights, which are brought to
   /// float.
   Result<FloatArray> integer_weight_scales(int op) const;
+  /// The scales that the file stores for coded weights (all IDSTQuan types), as they are, NaN and zero included. Empty
+  /// for weights that are stored as floats. `pairs`: minimum and scale alternate (asymmetric weights).
+  struct StoredScales {
+    FloatArray values;
+    bool pairs = false;
+  };
+  Result<StoredScales> stored_weight_scales(int op) const;
   /// Bias of the convolution family; empty if the model has none.
   Result<FloatArray> convolution_bias(int op) const;
 

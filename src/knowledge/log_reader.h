@@ -61,6 +61,8 @@ struct LogNode {
   std::vector<SupportedDatatypes> supported;
   EvidenceLine first;
   std::uint64_t count = 0;
+  std::string op;     // the model's operator behind it (name_operators of diagnose/log_evidence.h); empty: not known
+  int op_index = -1;  // the same
 };
 
 struct LogCode {

@@ -47,6 +47,9 @@ std::string class_json(const ExplanationClass& type, std::span<const SimilarCase
 /// log.
 Json log_json(const std::optional<Explanation>& log);
 
+/// Cases as elements of "similar_cases".
+Json cases_json(std::span<const SimilarCase> cases);
+
 /// "seen before: C04 LayerNorm in fp16 ... (0.82: code 1002, pattern ...)"
 std::string seen_before_text(std::span<const SimilarCase> cases, const TextStyle& style);
 

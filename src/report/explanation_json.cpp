@@ -36,6 +36,8 @@ Json node_json(const LogNode& node) {
   object.set("name", node.name);
   object.set("type", text_or_null(node.type));
   object.set("mnn_type", node.mnn_type == 0 ? Json(nullptr) : Json(node.mnn_type));
+  object.set("op", text_or_null(node.op));
+  object.set("op_index", index_or_null(node.op_index));
   object.set("fate", name_of(node.fate));
   object.set("code", node.code == 0 ? Json(nullptr) : Json(node.code));
   object.set("count", node.count);
@@ -65,18 +67,6 @@ Json facts_json(const LogFacts& facts) {
   object.set("noise_lines", facts.noise_lines);
   object.set("bytes", facts.bytes);
   return std::move(object).finish();
-}
-
-Json cases_json(std::span<const SimilarCase> cases) {
-  Json list = Json::array();
-  for (const SimilarCase& similar : cases)
-    list.push_back(Json{{"id", similar.known.id},
-                        {"title", similar.known.title},
-                        {"similarity", figure_json(similar.similarity)},
-                        {"shared", similar.shared},
-                        {"cause", similar.known.cause},
-                        {"fix", similar.known.fix}});
-  return list;
 }
 
 /// What every explanation has, whatever was asked about.
@@ -112,6 +102,18 @@ void add_reasoning(Json& out, const Explanation& explanation) {
 }
 
 }  // namespace
+
+Json cases_json(std::span<const SimilarCase> cases) {
+  Json list = Json::array();
+  for (const SimilarCase& similar : cases)
+    list.push_back(Json{{"id", similar.known.id},
+                        {"title", similar.known.title},
+                        {"similarity", figure_json(similar.similarity)},
+                        {"shared", similar.shared},
+                        {"cause", similar.known.cause},
+                        {"fix", similar.known.fix}});
+  return list;
+}
 
 std::string explanation_json(const Explanation& e, std::span<const SimilarCase> cases) {
   Json out = document(e.class_id, e.summary, e.confidence, codes_of(e), facts_json(e.facts), evidence_json(e.evidence),

@@ -49,7 +49,8 @@ std::string evidence_text(const Explanation& e, const TextStyle& style) {
     const std::string text = shorten(terminal_safe(e.evidence[i].text),
                                      style.verbosity > 0 ? kEvidenceColumns : width_of(style) - kLineNumber - 3,
                                      style.unicode);
-    out += fmt::format("{} {} {}\n", paint(style, Paint::faint, fmt::format("{:>{}}", e.evidence[i].line, kLineNumber)),
+    const std::string number = e.evidence[i].line == 0 ? "" : fmt::format("{}", e.evidence[i].line);
+    out += fmt::format("{} {} {}\n", paint(style, Paint::faint, fmt::format("{:>{}}", number, kLineNumber)),
                        paint(style, Paint::faint, "|"), text);
   }
   if (shown < e.evidence.size())
@@ -81,6 +82,7 @@ std::string run_text(const LogFacts& facts) {
 std::string node_text(const LogNode& node) {
   std::string text = fmt::format("`{}`", node.name);
   if (!node.type.empty()) text += fmt::format(" ({})", node.type);
+  if (node.op_index >= 0) text += fmt::format(" of operator #{} `{}`", node.op_index, node.op);
   for (const EvidenceLine& reason : node.reasons) text += fmt::format("; {}", reason_words(reason));
   if (const std::string difference = datatype_difference(node); !difference.empty()) text += "; " + difference;
   if (const std::string inputs = kernel_inputs_words(node.inputs); !inputs.empty()) text += "; " + inputs;

@@ -72,6 +72,7 @@ Json metrics_json(const std::optional<Metrics>& metrics) {
 Json run_json(const RunInfo& run) {
   JsonObject object;
   object.set("dump", text_or_null(run.dump));
+  object.set("log", text_or_null(run.log));
   object.set("execution", value_or_null(run.execution));
   object.set("executions", run.executions);
   object.set("dumped_tensors", run.dumped_tensors);

@@ -14,6 +14,7 @@ import os
 import pathlib
 import pty
 import re
+import resource
 import select
 import shutil
 import signal
@@ -135,12 +136,12 @@ def run_on_terminal(program, *args, env=None, columns=100, pause=0.0):
 
 
 CASE_VERBS = ["add", "list", "show", "search", "match", "export", "import"]
-COMMANDS = ["diagnose", "replay", "inspect", "baseline", "calibrate", "case", "completion", "help"]
+COMMANDS = ["diagnose", "replay", "inspect", "baseline", "calibrate", "explain", "doctor", "case", "completion", "help"]
 
 
 @check
 def help_begins_with_examples(program, directory):
-    for args in ([], ["diagnose"], ["replay"], ["inspect"], ["baseline"], ["calibrate"], ["completion"], ["case"],
+    for args in ([], ["diagnose"], ["replay"], ["inspect"], ["baseline"], ["calibrate"], ["explain"], ["doctor"], ["completion"], ["case"],
                  *(["case", verb] for verb in CASE_VERBS)):
         result = program.run(*args, "--help").expect(0)
         assert result.err == ""
@@ -175,7 +176,7 @@ def version_is_one_line(program, directory):
 @check
 def every_option_is_documented(program, directory):
     text = (ROOT / "docs" / "cli.md").read_text()
-    for command in ["diagnose", "replay", "inspect", "baseline", "calibrate"]:
+    for command in ["diagnose", "replay", "inspect", "baseline", "calibrate", "doctor"]:
         section = re.search(rf"^## {command}\n(.*?)(?=^## |\Z)", text, re.M | re.S)
         assert section, f"docs/cli.md has no section {command}"
         for option in re.findall(r"--[a-z][a-z-]+", program.run(command, "--help").out.split("Options:")[1]):
@@ -185,7 +186,7 @@ def every_option_is_documented(program, directory):
 @check
 def documented_options_exist(program, directory):
     text = (ROOT / "docs" / "cli.md").read_text()
-    pages = "".join(program.run(*args, "--help").out for args in ([], ["diagnose"], ["replay"], ["inspect"], ["baseline"], ["calibrate"]))
+    pages = "".join(program.run(*args, "--help").out for args in ([], ["diagnose"], ["replay"], ["inspect"], ["baseline"], ["calibrate"], ["doctor"]))
     for option in set(re.findall(r"`(--[a-z][a-z-]+)", text)):
         assert option in pages, f"docs/cli.md names {option}, which does not exist"
 
@@ -1377,6 +1378,154 @@ def case_on_a_full_disk_keeps_what_is_there(program, directory):
     result = cases(program, directory, "add", "--title", "t", "--class", "performance", "--notes", "n" * 60000, preexec_fn=limit_file_size)
     fails_without_output(result, "cases.sqlite")
     assert len(case_document(cases(program, directory, "list", "--own", "--format", "json"))["cases"]) == 1
+
+
+# --- doctor --------------------------------------------------------------------------------------------------------------------
+
+
+BUILD = b"v2.51.0.260929181845"
+
+
+def elf(machine, text=BUILD):
+    """A tiny ELF file of one segment; Hexagon's are of the 32-bit class."""
+    number = {"x86-64": 62, "aarch64": 183, "Hexagon": 164}[machine]
+    if machine == "Hexagon":
+        header = struct.pack("<4sBBB9xHHIIIIIHHHHHH", b"\x7fELF", 1, 1, 1, 3, number, 1, 0, 52, 0, 0, 52, 32, 1, 0, 0, 0)
+        return header + struct.pack("<IIIIIIII", 1, 0, 0, 0, 84 + len(text), 0, 0, 0) + text
+    header = struct.pack("<4sBBB9xHHIQQQIHHHHHH", b"\x7fELF", 2, 1, 1, 3, number, 1, 0, 64, 0, 0, 64, 56, 1, 0, 0, 0)
+    return header + struct.pack("<IIQQQQQQ", 1, 0, 0, 0, 0, 120 + len(text), 0, 0) + text
+
+
+def write_libraries(directory, files):
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, data in files.items():
+        (directory / name).write_bytes(data)
+
+
+def phone_folder(arch=75):
+    return {"libQnnHtp.so": elf("aarch64"), "libQnnHtpPrepare.so": elf("aarch64"), "libQnnSystem.so": elf("aarch64", b"none"),
+            f"libQnnHtpV{arch}Stub.so": elf("aarch64"), f"libQnnHtpV{arch}Skel.so": elf("Hexagon")}
+
+
+def doctor(program, directory, *args, env=None, **kwargs):
+    """In a machine of its own: nothing on PATH but what the check put there, no SDK, 8 MiB of stack."""
+    def limit_stack():
+        resource.setrlimit(resource.RLIMIT_STACK, (8 << 20, resource.getrlimit(resource.RLIMIT_STACK)[1]))
+    bare = {"PATH": str(directory / "bin"), "HOME": str(directory), "QNN_SDK_ROOT": str(directory / "sdk")}
+    if not (directory / "sdk").exists():
+        write_sdk(directory / "sdk")
+    return Program(program.binary, directory).run("doctor", *args, env={**bare, **(env or {})}, preexec_fn=limit_stack, **kwargs)
+
+
+def write_sdk(root):
+    write_libraries(root / "lib/x86_64-linux-clang", {"libQnnHtp.so": elf("x86-64")})
+    write_libraries(root / "lib/aarch64-android", {"libQnnHtpV75Stub.so": elf("aarch64")})
+    write_libraries(root / "lib/hexagon-v75/unsigned", {"libQnnHtpV75Skel.so": elf("Hexagon")})
+    (root / "sdk.yaml").write_text("version: 2.51.0.260929\n")
+    tools = root / "bin/x86_64-linux-clang"
+    tools.mkdir(parents=True)
+    for tool in ("qnn-context-binary-generator", "qnn-model-lib-generator"):
+        (tools / tool).touch(mode=0o755)
+
+
+def found(result, id):
+    return [c for c in result.document()["checks"] if c["id"] == id]
+
+
+@check
+def goldens_of_doctor(program, directory):
+    folder = phone_folder()
+    write_libraries(directory / "right", folder)
+    folder["libQnnHtpV75Stub.so"] = elf("aarch64", b"v2.28.0.241029232508_102474")
+    del folder["libQnnHtpV75Skel.so"]
+    write_libraries(directory / "wrong", folder)
+    env = {"ADSP_LIBRARY_PATH": "/data/a:/data/b"}
+    for name, status, args, extra in (("right", 0, ["--soc", "8 Gen 3"], {}), ("wrong", 1, ["--arch", "v75"], env)):
+        args = ["--library", name, *args]
+        result = doctor(program, directory, *args, env=extra).expect(status)
+        # The free space and the name of the directory belong to this run.
+        lines = [line for line in result.out.replace(str(directory), "DIR").split("\n") if " disk " not in line]
+        text = re.sub(r"qnn-debug \d+\.\d+\.\d+", "qnn-debug VERSION", "\n".join(lines))
+        golden.check_text(f"doctor_{name}.txt", text, UPDATE)
+        document = doctor(program, directory, *args, "--format", "json", env=extra).expect(status).document()
+        validate(document, "doctor")
+        text = json.dumps({**document, "checks": [c for c in document["checks"] if c["id"] != "machine.disk"], "version": "VERSION"})
+        text = text.replace(str(directory), "DIR").replace(document["version"], "VERSION")
+        golden.check_document(f"doctor_{name}.json", json.loads(text), UPDATE)
+
+
+@check
+def doctor_of_this_machine_answers(program, directory):
+    for env in ({}, {"PATH": os.environ["PATH"]}):
+        result = program.run("doctor", "--format", "json", env=env)
+        assert result.status in (0, 1) and result.err == "", result
+        validate(result.document(), "doctor")
+
+
+@check
+def doctor_documents_every_id(program, directory):
+    text = (ROOT / "docs" / "doctor.md").read_text()
+    source = (ROOT / "src" / "lint" / "checks.cpp").read_text()
+    ids = re.findall(r'\{"([a-z]+\.[a-z_]+)",', source)
+    assert len(ids) > 20 and sorted(ids) == sorted(re.findall(r"^\| `([a-z]+\.[a-z_]+)` \|", text, re.M)), ids
+
+
+@check
+def doctor_reads_the_model(program, directory):
+    write_libraries(directory / "app", {k: v for k, v in phone_folder().items() if "System" not in k})
+    model = (program.root / program.need("model.mnn")).resolve()
+    result = doctor(program, directory, "--library", "app", "--model", model, "--format", "json").expect(0)
+    assert "libQnnHtpPrepare.so" in found(result, "model.kind")[0]["found"]
+    (directory / "app/libQnnHtpPrepare.so").unlink()
+    result = doctor(program, directory, "--library", "app", "--model", model, "--format", "json").expect(1)
+    assert found(result, "libraries.complete")[0]["class"] == "library_not_found"
+    result = doctor(program, directory, "--model", directory / "nothing.mnn", "--format", "json").expect(1)
+    assert found(result, "model.kind")[0]["status"] == "problem"
+
+
+@check
+def doctor_asks_the_phone_only_when_told(program, directory):
+    (directory / "bin").mkdir()
+    (directory / "bin/adb").write_text(f"#!/bin/sh\necho \"$1\" >> {directory}/calls\nprintf 'List\\nabc\\toffline\\n'\n")
+    (directory / "bin/adb").chmod(0o755)
+    assert found(doctor(program, directory, "--format", "json").expect(0), "phone.adb")[0]["status"] == "not_checked"
+    assert not (directory / "calls").exists()
+    result = doctor(program, directory, "--adb", "--format", "json").expect(1)
+    assert "offline" in found(result, "phone.devices")[0]["found"]
+    assert (directory / "calls").read_text() == "devices\n"
+
+
+@check
+def doctor_is_interrupted_while_adb_hangs(program, directory):
+    (directory / "bin").mkdir()
+    (directory / "bin/adb").write_text(f"#!/bin/sh\necho >{directory}/called\nexec /bin/sleep 100\n")
+    (directory / "bin/adb").chmod(0o755)
+    process = subprocess.Popen([program.binary, "doctor", "--adb"], env=program.environment({"PATH": str(directory / "bin")}),
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    while not (directory / "called").exists():
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.01)
+    begin = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130 and out == b"" and b"interrupted" in err, (process.returncode, out, err)
+    assert time.monotonic() - begin < 10
+
+
+@check
+def doctor_refuses_arguments_that_make_no_sense(program, directory):
+    fails_without_output(program.run("doctor", "--soc", "SM9"), "SM9")
+    fails_without_output(program.run("doctor", "--arch", "75x"), "75x")
+    fails_without_output(program.run("doctor", "--phone-library", "/x"), "--adb")
+    fails_without_output(program.run("doctor", "--output", directory / "no/where"), "no/where")
+
+
+@check
+def doctor_prints_hostile_names_safely(program, directory):
+    write_libraries(directory / "bad\x1b[31m\u202e", {"libQnn\x1b[2J\n.so": b"", "libQnnHtpV75Skel.so": elf("aarch64")})
+    result = doctor(program, directory, "--library", "bad\x1b[31m\u202e").expect(1)
+    assert ESCAPE not in result.out and "\u202e" not in result.out
+    assert r"\x1b[2J\n.so" in result.out, result.out
 
 
 def main():
