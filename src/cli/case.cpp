@@ -13,11 +13,14 @@
 
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/known_cases.h"
+#include "cli/log_input.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "knowledge/case_json.h"
 #include "knowledge/case_store.h"
 #include "report/cases_text.h"
+#include "report/explanation.h"
 
 namespace qnndbg::cli {
 namespace fs = std::filesystem;
@@ -31,49 +34,6 @@ struct StoreArguments {
   std::string store;  // empty: not given
   std::string format = "text";
 };
-
-struct StorePath {
-  fs::path path;
-  bool is_default = false;  // nobody named it
-};
-
-/// Non-empty value of an environment variable, else nullptr.
-const char* variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr && *value != '\0' ? value : nullptr;
-}
-
-/// --store, else $QNN_DEBUG_CASES, else the user's data directory (XDG Base Directory Specification, which also says
-/// that a relative XDG_DATA_HOME is to be ignored).
-Result<StorePath> store_path(const StoreArguments& arguments) {
-  if (!arguments.store.empty()) return StorePath{arguments.store, false};
-  if (const char* file = variable("QNN_DEBUG_CASES")) return StorePath{file, false};
-  const fs::path file = fs::path("qnn-debug") / "cases.sqlite";
-  if (const char* data = variable("XDG_DATA_HOME"); data != nullptr && fs::path(data).is_absolute())
-    return StorePath{fs::path(data) / file, true};
-  if (const char* home = variable("HOME")) return StorePath{fs::path(home) / ".local" / "share" / file, true};
-  return fail("no place for the case store: HOME is not set; name a file with --store");
-}
-
-/// For reading. A store that somebody named and that is not there is worth a word: the name may be misspelt.
-Result<CaseStore> open_to_read(const StoreArguments& arguments, const Console& console) {
-  const Result<StorePath> place = store_path(arguments);
-  if (!place) return fail(place.error());
-  std::error_code error;
-  if (!place->is_default && fs::status(place->path, error).type() == fs::file_type::not_found)
-    console.note("{} does not exist yet; there are only the built-in cases", place->path.string());
-  return CaseStore::open(place->path, CaseStore::Access::read);
-}
-
-/// For writing. The directory of the default place is made; that of a named file has to be there.
-Result<CaseStore> open_to_write(const StoreArguments& arguments) {
-  const Result<StorePath> place = store_path(arguments);
-  if (!place) return fail(place.error());
-  std::error_code error;
-  if (place->is_default) fs::create_directories(place->path.parent_path(), error);
-  if (error) return fail("{}: {}; name another file with --store", place->path.parent_path().string(), error.message());
-  return CaseStore::open(place->path, CaseStore::Access::write);
-}
 
 /// All of a file, or of standard input for "-"; not more than a document may have.
 Result<std::string> read_text(const std::string& file) {
@@ -172,13 +132,7 @@ void add_fingerprint(CLI::App& command, FingerprintArguments& arguments) {
   add_values(command, "--mnn", rest.mnn_versions, "VERSION", "Version of MNN");
 }
 
-void add_store(CLI::App& command, StoreArguments& arguments) {
-  command
-      .add_option(
-          "--store", arguments.store,
-          "File of your own cases; default: $QNN_DEBUG_CASES, else qnn-debug/cases.sqlite in your data directory")
-      ->type_name(kFileType);
-}
+void add_store(CLI::App& command, StoreArguments& arguments) { add_store_option(command, arguments.store); }
 
 void add_format(CLI::App& command, StoreArguments& arguments) {
   add_choice(command, "-f,--format", arguments.format, {"text", "json"}, "What to print: for people, or a document");
@@ -229,7 +183,7 @@ Result<KnownCase> draft_of(const AddArguments& arguments) {
 Result<Reply> run_add(const AddArguments& arguments) {
   Result<KnownCase> draft = draft_of(arguments);
   if (!draft) return fail(std::move(draft.error()));
-  Result<CaseStore> store = open_to_write(arguments.store);
+  Result<CaseStore> store = open_store_to_write(arguments.store.store);
   if (!store) return fail(std::move(store.error()));
   const Result<KnownCase> known = store->add(std::move(*draft));
   if (!known) return fail(known.error());
@@ -279,7 +233,7 @@ struct ListArguments {
 };
 
 Result<Reply> run_list(const ListArguments& arguments, const Session& session, const Console& console) {
-  const Result<CaseStore> store = open_to_read(arguments.store, console);
+  const Result<CaseStore> store = open_store_to_read(arguments.store.store, console);
   if (!store) return fail(store.error());
   std::vector<const KnownCase*> cases = arguments.own ? store->own() : store->list();
   const auto has_class = [&arguments](const KnownCase* known) {
@@ -312,7 +266,7 @@ struct ShowArguments {
 };
 
 Result<Reply> run_show(const ShowArguments& arguments, const Session& session, const Console& console) {
-  const Result<CaseStore> store = open_to_read(arguments.store, console);
+  const Result<CaseStore> store = open_store_to_read(arguments.store.store, console);
   if (!store) return fail(store.error());
   const KnownCase* known = store->find(arguments.id);
   if (known == nullptr) {
@@ -346,7 +300,7 @@ struct SearchArguments {
 };
 
 Result<Reply> run_search(const SearchArguments& arguments, const Session& session, const Console& console) {
-  const Result<CaseStore> store = open_to_read(arguments.store, console);
+  const Result<CaseStore> store = open_store_to_read(arguments.store.store, console);
   if (!store) return fail(store.error());
   const std::string text = fmt::format("{}", fmt::join(arguments.words, " "));
   const Result<std::vector<const KnownCase*>> found = store->search(text, arguments.limit);
@@ -372,6 +326,7 @@ void add_case_search(CLI::App& parent, Session& session) {
 
 struct MatchArguments {
   StoreArguments store;
+  std::string log;  // empty: only what the options say
   FingerprintArguments fingerprint;
   std::size_t limit = kDefaultMatches;
 };
@@ -382,12 +337,28 @@ std::string search_advice(const Fingerprint& run) {
   return fmt::format("for all cases with the code: qnn-debug case search {}", run.codes.front());
 }
 
+/// What a log shows, with what the options add to it.
+Result<Fingerprint> run_fingerprint(const MatchArguments& arguments) {
+  Result<Fingerprint> run = fingerprint_of(arguments.fingerprint);
+  if (!run || arguments.log.empty()) return run;
+  const Result<Explanation> log = explain_log_file(arguments.log);
+  if (!log) return fail(log.error());
+  const Fingerprint seen = qnndbg::fingerprint_of(*log);
+  run->codes.insert(run->codes.end(), seen.codes.begin(), seen.codes.end());
+  for (const FingerprintList& list : fingerprint_lists()) {
+    std::vector<std::string>& values = (*run).*list.values;
+    const std::vector<std::string>& more = seen.*list.values;
+    values.insert(values.end(), more.begin(), more.end());
+  }
+  return run;
+}
+
 Result<Reply> run_match(const MatchArguments& arguments, const Session& session, const Console& console) {
-  const Result<Fingerprint> run = fingerprint_of(arguments.fingerprint);
+  const Result<Fingerprint> run = run_fingerprint(arguments);
   if (!run) return fail(run.error());
   if (*run == Fingerprint())
-    return fail("nothing to match: name what the run showed with --code, --pattern, --operator, --class, ...");
-  const Result<CaseStore> store = open_to_read(arguments.store, console);
+    return fail("nothing to match: name a log, or what the run showed with --code, --pattern, --operator, --class, ...");
+  const Result<CaseStore> store = open_store_to_read(arguments.store.store, console);
   if (!store) return fail(store.error());
   const std::vector<SimilarCase> matches = store->nearest(*run, arguments.limit);
   if (matches.empty()) console.note("no known case is near enough; {}", search_advice(*run));
@@ -398,6 +369,7 @@ Result<Reply> run_match(const MatchArguments& arguments, const Session& session,
 void add_case_match(CLI::App& parent, Session& session) {
   CLI::App* command = parent.add_subcommand("match", "Find cases that look like a run, the nearest first");
   auto arguments = std::make_shared<MatchArguments>();
+  command->add_option("LOG", arguments->log, "Log of the run; - for standard input")->type_name(kFileType);
   add_fingerprint(*command, arguments->fingerprint);
   add_limit(*command, arguments->limit);
   add_store(*command, arguments->store);
@@ -418,7 +390,7 @@ struct ExportArguments {
 };
 
 Result<Reply> run_export(const ExportArguments& arguments, const Console& console) {
-  const Result<CaseStore> store = open_to_read(arguments.store, console);
+  const Result<CaseStore> store = open_store_to_read(arguments.store.store, console);
   if (!store) return fail(store.error());
   if (!arguments.all && store->own().empty())
     console.note("there are no cases of your own; --all adds the built-in ones");
@@ -463,7 +435,7 @@ Result<Reply> run_import(const ImportArguments& arguments, const Console& consol
   // Before the store is opened, so that a bad document makes no file.
   if (const auto cases = parse_case_document(*text); !cases)
     return fail("{}: {}; nothing was imported", arguments.file, cases.error().message);
-  Result<CaseStore> store = open_to_write(arguments.store);
+  Result<CaseStore> store = open_store_to_write(arguments.store.store);
   if (!store) return fail(std::move(store.error()));
   const Result<ImportReport> report = store->import_text(*text);
   if (!report) return fail(report.error());

@@ -66,6 +66,14 @@ const FindingType* find_finding(std::string_view text) {
   return found == types.end() ? nullptr : &*found;
 }
 
+/// A number that was found by its name.
+ParsedCode plain_code(std::int64_t number) {
+  ParsedCode parsed;
+  parsed.number = number;
+  parsed.raw = static_cast<std::uint64_t>(number);
+  return parsed;
+}
+
 std::string explain_number(const ParsedCode& parsed, const Reader& reader) {
   if (!reader.json()) return number_text(parsed, reader.style(), reader.arguments.stage);
   Fingerprint fingerprint;
@@ -146,10 +154,10 @@ Result<std::string> answer(const Reader& reader) {
   if (exists && looks_like_a_path(text)) return explain_file(text, reader);
   if (const std::optional<ParsedCode> parsed = parse_error_code(text)) return explain_number(*parsed, reader);
   if (const ErrorCode* code = find_error_code(std::string_view(text)))
-    return explain_number({.number = code->number, .raw = static_cast<std::uint64_t>(code->number)}, reader);
+    return explain_number(plain_code(code->number), reader);
   if (const NotAnError* name = find_not_an_error(std::string_view(text))) {
     if (!reader.json()) return not_an_error_text(*name, reader.style());
-    return explain_number({.number = name->number, .raw = static_cast<std::uint64_t>(name->number)}, reader);
+    return explain_number(plain_code(name->number), reader);
   }
   if (std::optional<std::string> id = explain_id(text, reader)) return std::move(*id);
   if (exists) return explain_file(text, reader);

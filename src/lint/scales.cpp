@@ -39,7 +39,10 @@ void scan_weights(const Model& model, const OpNode& op, ScaleScan& scan) {
     scan.unreadable.push_back(scales.error().message);
     return;
   }
-  InvalidScales found{.op_index = op.index, .op = op.name, .what = "weights"};
+  InvalidScales found;
+  found.op_index = op.index;
+  found.op = op.name;
+  found.what = "weights";
   const std::span<const float> values = scales->values.values();
   const std::size_t step = scales->pairs ? 2 : 1;
   bool valid = true;
@@ -53,7 +56,8 @@ void scan_tensors(const Graph& graph, ScaleScan& scan) {
   for (std::size_t i = 0; i < graph.tensors.size(); ++i) {
     const TensorNode& tensor = graph.tensors[i];
     if (!tensor.encoding) continue;
-    InvalidScales found{.what = fmt::format("tensor t{}", i)};
+    InvalidScales found;
+    found.what = fmt::format("tensor t{}", i);
     if (tensor.producer >= 0) {
       found.op_index = tensor.producer;
       found.op = graph.ops[static_cast<std::size_t>(tensor.producer)].name;

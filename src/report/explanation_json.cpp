@@ -83,10 +83,17 @@ Json document(std::string_view class_id, std::string_view summary, Confidence co
               {"similar_cases", cases_json(cases)}};
 }
 
+ParsedCode plain_code(int number) {
+  ParsedCode parsed;
+  parsed.number = number;
+  parsed.raw = static_cast<std::uint64_t>(number);
+  return parsed;
+}
+
 Json codes_of(const Explanation& explanation) {
   Json codes = Json::array();
   for (const ExplainedCode& code : explanation.codes) {
-    Json entry = number_json({.number = code.number, .raw = static_cast<std::uint64_t>(code.number)}, code.stage);
+    Json entry = number_json(plain_code(code.number), code.stage);
     entry["line"] = code.line;
     codes.push_back(std::move(entry));
   }

@@ -13,7 +13,7 @@ constexpr std::size_t kLabel = 10;  // width of the row labels
 constexpr std::size_t kGutter = 5;  // "   | "
 constexpr std::size_t kLineNumber = 7;
 constexpr std::size_t kMostEvidence = 10;  // all of it with -v
-constexpr std::size_t kMostCases = 3;
+constexpr std::size_t kMostSeen = 3;
 constexpr std::size_t kEvidenceColumns = 2000;  // longer lines lose their middle
 
 std::size_t width_of(const TextStyle& style) { return static_cast<std::size_t>(std::max(style.width, 40)); }
@@ -148,7 +148,7 @@ Fingerprint fingerprint_of(const Explanation& e) {
 
 std::string seen_before_text(std::span<const SimilarCase> cases, const TextStyle& style) {
   std::string out;
-  for (std::size_t i = 0; i < std::min(cases.size(), kMostCases); ++i) {
+  for (std::size_t i = 0; i < std::min(cases.size(), kMostSeen); ++i) {
     const KnownCase& known = cases[i].known;
     const std::string line = fmt::format("{} {} ({}; qnn-debug case show {})", known.id, known.title,
                                          fmt::join(cases[i].shared.begin(), cases[i].shared.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(cases[i].shared.size(), 3)), ", "), known.id);

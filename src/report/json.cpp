@@ -1,5 +1,6 @@
 #include "report/json.h"
 
+#include "report/explanation.h"
 #include "report/json_object.h"
 
 namespace qnndbg {
@@ -181,7 +182,7 @@ Json list_of(const std::vector<Row>& rows, Convert convert) {
 
 }  // namespace
 
-std::string to_json(const Diagnosis& diagnosis) {
+std::string to_json(const Diagnosis& diagnosis, std::span<const SimilarCase> cases) {
   Json document{{"schema", "qnn-debug/diagnosis/1"},
                 {"verdict", name_of(diagnosis.verdict)},
                 {"summary", diagnosis.summary},
@@ -192,6 +193,10 @@ std::string to_json(const Diagnosis& diagnosis) {
                 {"operators", list_of(diagnosis.operators, operator_json)},
                 {"tensors", list_of(diagnosis.tensors, tensor_json)},
                 {"notes", diagnosis.notes}};
+  if (diagnosis.log) {
+    document["log"] = log_json(diagnosis.log);
+    document["similar_cases"] = cases_json(cases);
+  }
   if (diagnosis.bounds) document["bounds"] = list_of(*diagnosis.bounds, bound_use_json);
   return dump_json(document);
 }

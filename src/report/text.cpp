@@ -7,6 +7,7 @@
 #include <iterator>
 #include <map>
 
+#include "report/explanation.h"
 #include "report/finding_text.h"
 #include "report/network.h"
 #include "report/sparkline.h"
@@ -41,11 +42,13 @@ std::string marks_line(const std::map<std::size_t, std::string>& names, std::siz
 
 class TextView {
  public:
-  TextView(const Diagnosis& diagnosis, const TextStyle& style) : d_(diagnosis), style_(style), network_(diagnosis) {}
+  TextView(const Diagnosis& diagnosis, const TextStyle& style, std::span<const SimilarCase> cases)
+      : d_(diagnosis), style_(style), cases_(cases), network_(diagnosis) {}
 
   std::string render() {
     headline();
     notes();
+    log();
     findings();
     overview();
     end_to_end();
@@ -72,6 +75,7 @@ class TextView {
   std::string device() const;
   void headline();
   void notes();
+  void log();
   void findings();
   void overview();
   void end_to_end();
@@ -84,6 +88,7 @@ class TextView {
 
   const Diagnosis& d_;
   const TextStyle& style_;
+  std::span<const SimilarCase> cases_;
   Network network_;
   std::string out_;
 };
@@ -112,8 +117,10 @@ std::string TextView::device() const {
 void TextView::headline() {
   const std::string name = fmt::format("qnn-debug {}", style_.version);
   std::string text =
-      fmt::format("{}: {}, {}, {}, {}", terminal_safe(d_.model.file), plural(d_.model.operators, "operator"),
-                  plural(d_.run.dumped_tensors, "dumped tensor"), precision(), device());
+      d_.run.dump.empty()
+          ? fmt::format("{}: {}, no dump, {}", terminal_safe(d_.model.file), plural(d_.model.operators, "operator"), device())
+          : fmt::format("{}: {}, {}, {}, {}", terminal_safe(d_.model.file), plural(d_.model.operators, "operator"),
+                        plural(d_.run.dumped_tensors, "dumped tensor"), precision(), device());
   if (d_.run.executions.size() > 1 && d_.run.execution)
     text += fmt::format(", execution {} of {}", *d_.run.execution, d_.run.executions.size());
   out_ += paint(style_, Paint::bold, name) + "   " + wrap(text, name.size() + 3, width()) + '\n';
@@ -125,6 +132,18 @@ void TextView::notes() {
     out_ += paint(style_, Paint::accent, "note") + ": " + wrap(terminal_safe(d_.notes[i]), 6, width()) + '\n';
   if (shown < d_.notes.size())
     line(fmt::format("and {} (-v)", plural(static_cast<long long>(d_.notes.size() - shown), "more note")));
+}
+
+/// What the log says, unless it says nothing about a run that is sound.
+void TextView::log() {
+  if (!d_.log || (d_.log->class_id == "not_decidable" && is_clean())) return;
+  const std::string name = d_.log->class_id == "not_decidable" ? "log" : fmt::format("log[{}]", d_.log->class_id);
+  blank();
+  out_ += paint(style_, Paint::accent, name) + ": " +
+          wrap(fmt::format("{} (qnn-debug explain {})", terminal_safe(d_.log->summary), terminal_safe(d_.run.log)),
+               name.size() + 2, width()) +
+          '\n';
+  out_ += seen_before_text(cases_, style_);
 }
 
 void TextView::findings() {
@@ -282,6 +301,8 @@ void TextView::verdict() {
 
 }  // namespace
 
-std::string to_text(const Diagnosis& diagnosis, const TextStyle& style) { return TextView(diagnosis, style).render(); }
+std::string to_text(const Diagnosis& diagnosis, const TextStyle& style, std::span<const SimilarCase> cases) {
+  return TextView(diagnosis, style, cases).render();
+}
 
 }  // namespace qnndbg
