@@ -32,8 +32,7 @@ constexpr auto kMigrations = std::to_array<std::string_view>({
 });
 constexpr std::int64_t kVersion = kMigrations.size();
 
-// --- The file
-// ----------------------------------------------------------------------------------------------------------
+// --- The file --------------------------------------------------------------------------------------------------------
 
 Result<void> check_schema(Database& database) {
   Result<Statement> statement = database.prepare("SELECT type, sql FROM sqlite_schema");
@@ -54,11 +53,11 @@ Result<void> check_schema(Database& database) {
 
 /// Version of the file; 0 for an empty one. Errors: not ours, or of a later version of the program.
 Result<std::int64_t> version_of(Database& database) {
-  const Result<std::int64_t> version = database.integer("PRAGMA user_version");
+  Result<std::int64_t> version = database.integer("PRAGMA user_version");
   if (!version) return version;
-  const Result<std::int64_t> application = database.integer("PRAGMA application_id");
+  Result<std::int64_t> application = database.integer("PRAGMA application_id");
   if (!application) return application;
-  const Result<std::int64_t> objects = database.integer("SELECT count(*) FROM sqlite_schema");
+  Result<std::int64_t> objects = database.integer("SELECT count(*) FROM sqlite_schema");
   if (!objects) return objects;
   if (*application == 0 && *version == 0 && *objects == 0) return 0;
   if (*application != kApplicationId || *version < 1)
@@ -135,8 +134,7 @@ Result<bool> store_exists(const fs::path& path) {
   return true;
 }
 
-// --- Ids and dates
-// -----------------------------------------------------------------------------------------------------
+// --- Ids and dates ---------------------------------------------------------------------------------------------------
 
 std::string new_id() {
   std::random_device device;
@@ -147,8 +145,7 @@ std::string new_id() {
 
 std::string now() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
 
-// --- Search
-// ------------------------------------------------------------------------------------------------------------
+// --- Search ----------------------------------------------------------------------------------------------------------
 
 constexpr std::size_t kLongestSearch = 1000;  // bytes
 constexpr std::size_t kMostWords = 32;
@@ -221,8 +218,7 @@ const std::vector<KnownCase>& built_in_cases() {
   return kCases;
 }
 
-// --- Opening
-// -----------------------------------------------------------------------------------------------------------
+// --- Opening ---------------------------------------------------------------------------------------------------------
 
 Result<CaseStore> CaseStore::open(const fs::path& path, Access access) {
   const Result<bool> there = store_exists(path);
@@ -264,8 +260,7 @@ Result<void> CaseStore::load(Database& database) {
   return {};
 }
 
-// --- Reading
-// -----------------------------------------------------------------------------------------------------------
+// --- Reading ---------------------------------------------------------------------------------------------------------
 
 std::vector<const KnownCase*> CaseStore::list() const {
   std::set<std::string_view> superseded;
@@ -339,8 +334,7 @@ std::string CaseStore::export_text(bool all) const {
   return case_document(cases);
 }
 
-// --- Changing
-// ----------------------------------------------------------------------------------------------------------
+// --- Changing --------------------------------------------------------------------------------------------------------
 
 Result<Transaction> CaseStore::begin_change() {
   if (!database_) return fail("the case store is open for reading only");
