@@ -25,11 +25,15 @@ namespace {
 
 constexpr std::int64_t kApplicationId = 0x516E4361;  // "QnCa": tells our files from other SQLite databases
 
-/// What brings a file from version n (PRAGMA user_version) to n + 1. A row is the id and the case as a line of JSON:
-/// the text is what is checked, whoever wrote it, and a new field of cases needs no new column.
-constexpr auto kMigrations = std::to_array<std::string_view>({
-    "CREATE TABLE cases(id TEXT PRIMARY KEY NOT NULL, document TEXT NOT NULL) WITHOUT ROWID, STRICT",
-});
+/// A row is the id and the case as a line of JSON: the text is what is checked, whoever wrote it, and a new field of
+/// cases needs no new column.
+constexpr std::string_view kTable =
+    "CREATE TABLE cases(id TEXT PRIMARY KEY NOT NULL, document TEXT NOT NULL) WITHOUT ROWID, STRICT";
+
+/// What brings a file from version n (PRAGMA user_version) to n + 1. New classes and fields of cases are a new version
+/// too (its statement is then "SELECT 1"), so that programs that do not know them say so instead of calling a case
+/// damaged.
+constexpr auto kMigrations = std::to_array<std::string_view>({kTable});
 constexpr std::int64_t kVersion = kMigrations.size();
 
 // --- The file --------------------------------------------------------------------------------------------------------
@@ -43,7 +47,7 @@ Result<void> check_schema(Database& database) {
     if (!row) return fail(row.error());
     if (!*row) break;
     // SQLite keeps the text of CREATE as it was written, so the whole definition can be compared.
-    if (has_table || statement->text(0) != "table" || statement->text(1) != kMigrations.back())
+    if (has_table || statement->text(0) != "table" || statement->text(1) != kTable)
       return fail("{}: has tables or other objects that qnn-debug did not make; it is not used", database.file());
     has_table = true;
   }
