@@ -3,22 +3,23 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <functional>
 #include <memory>
 
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/interrupt.h"
 #include "cli/known_cases.h"
 #include "cli/log_input.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "knowledge/case_json.h"
 #include "knowledge/case_store.h"
+#include "report/cases_json.h"
 #include "report/cases_text.h"
 #include "report/explanation.h"
 
@@ -48,7 +49,7 @@ Result<std::string> read_text(const std::string& file) {
   std::array<char, 1 << 16> buffer;
   while (true) {
     const ssize_t size = ::read(descriptor, buffer.data(), buffer.size());
-    if (size < 0 && errno == EINTR) continue;
+    if (size < 0 && errno == EINTR && !interrupted()) continue;
     if (size < 0) return fail("{}: {}", name, std::strerror(errno));
     if (size == 0) return text;
     text.append(buffer.data(), static_cast<std::size_t>(size));
@@ -56,19 +57,24 @@ Result<std::string> read_text(const std::string& file) {
   }
 }
 
-/// Runs a verb: its error goes to the console, its text to where it belongs.
+/// What a verb has to say.
 struct Reply {
   std::string text;
   std::string output;  // file; empty: standard output
 };
+
+/// Writes it to where it belongs, an error to the console. Returns the exit status.
 int deliver_reply(const Result<Reply>& reply, const Console& console) {
   if (reply) return deliver(reply->output, reply->text, console);
+  if (interrupted()) {
+    console.error("interrupted");
+    return kExitInterrupted;
+  }
   console.error("{}", reply.error().message);
   return kExitFailed;
 }
 
-// --- Fingerprints on the command line
-// ----------------------------------------------------------------------------------
+// --- Fingerprints on the command line --------------------------------------------------------------------------------
 
 struct FingerprintArguments {
   std::vector<std::string> codes;
@@ -149,8 +155,7 @@ std::string cases_reply(const std::vector<const KnownCase*>& cases, const std::s
   return cases.empty() ? std::string() : case_list_text(cases, output_style(session.color));
 }
 
-// --- add
-// ---------------------------------------------------------------------------------------------------------------
+// --- add -------------------------------------------------------------------------------------------------------------
 
 struct AddArguments {
   StoreArguments store;
@@ -192,38 +197,54 @@ Result<Reply> run_add(const AddArguments& arguments) {
   return Reply{case_document({&one, 1}), {}};
 }
 
+/// Options that describe a case, the FILE's contents among them, exclude each other. CLI11 can say so too, but then the
+/// help repeats it at each of them.
+std::string first_given(const std::vector<const CLI::Option*>& options) {
+  for (const CLI::Option* option : options)
+    if (option->count() > 0) return option->get_name();
+  return {};
+}
+
 void add_case_add(CLI::App& parent, Session& session) {
   CLI::App* command = parent.add_subcommand("add", "Add a case of your own; prints its id");
   auto arguments = std::make_shared<AddArguments>();
   KnownCase& known = arguments->known;
-  CLI::Option* file = command->add_option("FILE", arguments->file, "The case as a JSON object; - for standard input")
-                          ->type_name(kFileType);
-  std::vector<CLI::Option*> texts = {
-      command->add_option("--title", known.title, "One line that names the problem"),
-      command->add_option("--symptom", known.symptom, "What people see"),
-      command->add_option("--cause", known.cause, "What it was"),
-      command->add_option("--fix", known.fix, "What helped"),
-      command->add_option("--notes", known.notes, "Anything else"),
-      command->add_option("--supersedes", known.supersedes, "Built-in case that this one replaces, such as C04"),
-      command->add_option("--annotates", known.annotates, "Built-in case that this one is a note to"),
-      add_values(*command, "--source", known.sources, "TEXT", "Where it was seen, such as a thread"),
+  command->add_option("FILE", arguments->file, "The case as a JSON object, instead of options; - for standard input")
+      ->type_name(kFileType);
+  const std::vector<CLI::Option*> common = command->get_options({});
+  const auto add_text = [command](const char* name, std::string& text, const char* description) {
+    command->add_option(name, text, description)->type_name("TEXT");
   };
-  for (CLI::Option* option : texts) option->type_name("TEXT");
+  add_text("--title", known.title, "One line that names the problem");
+  add_text("--symptom", known.symptom, "What people see");
+  add_text("--cause", known.cause, "What it was");
+  add_text("--fix", known.fix, "What helped");
+  add_text("--notes", known.notes, "Anything else");
+  add_text("--supersedes", known.supersedes, "Built-in case that this one replaces, such as C04");
+  add_text("--annotates", known.annotates, "Built-in case that this one is a note to");
+  add_values(*command, "--source", known.sources, "TEXT", "Where it was seen, such as a thread");
   std::vector<std::string> grades;
   for (const EvidenceGrade grade : evidence_grades()) grades.emplace_back(name_of(grade));
-  texts.push_back(add_choice(*command, "--evidence", arguments->evidence, grades, "How well the cause is known"));
+  add_choice(*command, "--evidence", arguments->evidence, grades, "How well the cause is known");
   add_fingerprint(*command, arguments->fingerprint);
-  for (CLI::Option* option : command->get_options({}))
-    if (option != file && !option->get_lnames().empty() && option->get_lnames().front() != "help")
-      file->excludes(option);
+  std::vector<const CLI::Option*> of_case;
+  for (const CLI::Option* option : command->get_options({}))
+    if (std::find(common.begin(), common.end(), option) == common.end()) of_case.push_back(option);
   add_store(*command, arguments->store);
   add_format(*command, arguments->store);
-  command->callback(
-      [arguments, &session] { session.exit_status = deliver_reply(run_add(*arguments), Console(session.color)); });
+  command->callback([arguments, of_case, &session] {
+    const Console console(session.color);
+    const std::string given = first_given(of_case);
+    if (!arguments->file.empty() && !given.empty()) {
+      console.error("{} and {} exclude each other: the file holds the whole case", arguments->file, given);
+      session.exit_status = kExitFailed;
+      return;
+    }
+    session.exit_status = deliver_reply(run_add(*arguments), console);
+  });
 }
 
-// --- list, show
-// --------------------------------------------------------------------------------------------------------
+// --- list, show ------------------------------------------------------------------------------------------------------
 
 struct ListArguments {
   StoreArguments store;
@@ -290,8 +311,7 @@ void add_case_show(CLI::App& parent, Session& session) {
   });
 }
 
-// --- search, match
-// -----------------------------------------------------------------------------------------------------
+// --- search, match ---------------------------------------------------------------------------------------------------
 
 struct SearchArguments {
   StoreArguments store;
@@ -357,7 +377,8 @@ Result<Reply> run_match(const MatchArguments& arguments, const Session& session,
   const Result<Fingerprint> run = run_fingerprint(arguments);
   if (!run) return fail(run.error());
   if (*run == Fingerprint())
-    return fail("nothing to match: name a log, or what the run showed with --code, --pattern, --operator, --class, ...");
+    return fail(
+        "nothing to match: name a log, or what the run showed with --code, --pattern, --operator, --class, ...");
   const Result<CaseStore> store = open_store_to_read(arguments.store.store, console);
   if (!store) return fail(store.error());
   const std::vector<SimilarCase> matches = store->nearest(*run, arguments.limit);
@@ -380,8 +401,7 @@ void add_case_match(CLI::App& parent, Session& session) {
   });
 }
 
-// --- export, import
-// ----------------------------------------------------------------------------------------------------
+// --- export, import --------------------------------------------------------------------------------------------------
 
 struct ExportArguments {
   StoreArguments store;

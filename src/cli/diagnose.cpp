@@ -118,7 +118,8 @@ int run(const Arguments& arguments, const Session& session) {
 }
 
 void add_result(CLI::App& command, Arguments& arguments) {
-  command.add_option("--log", arguments.log, "Console log or logcat of the run; - for standard input")->type_name(kFileType);
+  command.add_option("--log", arguments.log, "Console log or logcat of the run; - for standard input")
+      ->type_name(kFileType);
   add_store_option(command, arguments.store);
   add_choice(command, "-f,--format", arguments.format, {"text", "json"}, "What to print: for people, or the document");
   command.add_option("-o,--output", arguments.output, "File to write instead of standard output")->type_name(kFileType);

@@ -202,8 +202,10 @@ void add_explain(CLI::App& program, Session& session) {
   command->add_option("-m,--model", arguments->model, "For a log: names the model's operators behind the log's nodes")
       ->type_name(kFileType);
   add_store_option(*command, arguments->store);
-  add_choice(*command, "-f,--format", arguments->format, {"text", "json"}, "What to print: for people, or the document");
-  command->add_option("-o,--output", arguments->output, "File to write instead of standard output")->type_name(kFileType);
+  add_choice(*command, "-f,--format", arguments->format, {"text", "json"},
+             "What to print: for people, or the document");
+  command->add_option("-o,--output", arguments->output, "File to write instead of standard output")
+      ->type_name(kFileType);
   command->add_flag("-v,--verbose", arguments->verbosity, "Text: every line that supports the answer");
   command->callback([arguments, &session] { session.exit_status = run(*arguments, session); });
 }

@@ -20,7 +20,8 @@ const std::map<std::string, std::string, std::less<>>& examples() {
        "  qnn-debug baseline --model m.mnn --inputs inputs.json --output ref    every tensor in fp32, as .npy\n"
        "  qnn-debug explain run.log                                             what a log means; also: explain 1002\n"
        "  qnn-debug case match --code 1002 --operator LayerNorm                 seen before?\n"
-       "  qnn-debug doctor --soc SM8650 --library folder                        do the installed libraries fit together?\n"
+       "  qnn-debug doctor --soc SM8650 --library folder                        do the installed libraries fit "
+       "together?\n"
        "  source <(qnn-debug completion bash)                                   complete commands and options\n"},
       {"diagnose",
        "  qnn-debug diagnose --model m.mnn --inputs inputs.json --dump dump\n"

@@ -55,7 +55,7 @@ Result<Explanation> explain_log_file(const std::string& file) {
   const int descriptor = standard_input ? STDIN_FILENO : ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return fail("{}: {}", name, std::strerror(errno));
   const std::unique_ptr<const int, Closer> closer(&descriptor);
-  struct stat status {};
+  struct stat status{};
   if (::fstat(descriptor, &status) != 0) return fail("{}: {}", name, std::strerror(errno));
   if (S_ISDIR(status.st_mode)) return fail("{}: is a directory; give the log file in it", name);
   Result<LogRecord> record = read_all(descriptor, name, S_ISREG(status.st_mode) ? status.st_size : 0);

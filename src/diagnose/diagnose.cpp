@@ -700,7 +700,8 @@ void list_unjudged(const Model& model, const DiagnoseOptions& options, Diagnosis
   PlanHints hints;
   if (options.inputs) {
     for (const auto& [name, value] : *options.inputs)
-      if (const GraphInput* input = model.graph().find_input(name)) hints.input_dims.emplace(input->tensor, value.dims());
+      if (const GraphInput* input = model.graph().find_input(name))
+        hints.input_dims.emplace(input->tensor, value.dims());
   }
   const GraphPlan plan = plan_graph(model, hints);
   for (const OpNode& node : model.graph().ops) {

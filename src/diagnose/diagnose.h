@@ -17,9 +17,9 @@ namespace qnndbg {
 enum class ConstantsMode : std::uint8_t { automatic, toward_zero, nearest };
 
 struct DiagnoseOptions {
-  std::filesystem::path dump;      // empty: there is none, and the log alone tells what can be told
-  std::optional<Explanation> log;  // what the log of the run says
-  std::string log_file;            // where it was read from; empty: there is none
+  std::filesystem::path dump;              // empty: there is none, and the log alone tells what can be told
+  std::optional<Explanation> log;          // what the log of the run says
+  std::string log_file;                    // where it was read from; empty: there is none
   std::optional<InputMap> inputs;          // without them the dump's own inputs are trusted
   std::optional<std::uint64_t> execution;  // default: the last complete one
   std::string soc;                         // as typed, empty: not told
@@ -36,7 +36,8 @@ struct DiagnoseOptions {
 
 /// Judges one execution and joins it with the log. Errors (no document can be written): neither dump nor log is there,
 /// the dump cannot be read, or it is not of this model (the dims of more than a tenth of the tensors disagree), or the
-/// model is an offline QNN plugin. A dump directory without an execution is no error when the log tells why nothing ran.
+/// model is an offline QNN plugin. A dump directory without an execution is no error when the log tells why nothing
+/// ran.
 Result<Diagnosis> diagnose(const Model& model, const DiagnoseOptions& options);
 
 }  // namespace qnndbg

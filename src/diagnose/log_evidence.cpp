@@ -18,9 +18,9 @@ std::size_t at(int index) { return static_cast<std::size_t>(index); }
 /// Classes of failures after which no graph runs.
 bool prevents_running(std::string_view class_id) {
   constexpr std::string_view kClasses[] = {
-      "library_not_found", "sdk_mix",           "version_mismatch",        "skel_load_failed",
-      "permission_denied", "soc_arch_mismatch", "device_create_failed",    "context_refused",
-      "out_of_memory",     "backend_not_built", "finalize_op_not_created", "finalize_graph_too_large",
+      "library_not_found", "sdk_mix",           "version_mismatch",           "skel_load_failed",
+      "permission_denied", "soc_arch_mismatch", "device_create_failed",       "context_refused",
+      "out_of_memory",     "backend_not_built", "finalize_op_not_created",    "finalize_graph_too_large",
       "finalize_tcm",      "conversion_crash",  "finalize_weights_not_mapped"};
   return std::find(std::begin(kClasses), std::end(kClasses), class_id) != std::end(kClasses);
 }
@@ -100,9 +100,9 @@ class LogJoiner {
   void add_rejected(const LogNode& node) {
     const OpNode* op = names_.operator_of(node.name);
     Finding finding = make(FindingKind::rejected, "node_rejected", op, node.name, node.type);
-    finding.title = fmt::format("QNN refused node `{}`{}: {}", node.name,
-                                node.type.empty() ? "" : fmt::format(" ({})", node.type),
-                                node.code == 0 ? "no code is in the log" : code_words(node.code));
+    finding.title =
+        fmt::format("QNN refused node `{}`{}: {}", node.name, node.type.empty() ? "" : fmt::format(" ({})", node.type),
+                    node.code == 0 ? "no code is in the log" : code_words(node.code));
     finding.proven = true;  // the library's own words
     for (std::size_t i = 0; i < std::min(node.reasons.size(), kMaxReasons); ++i)
       finding.evidence.push_back(

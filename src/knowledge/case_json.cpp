@@ -125,8 +125,7 @@ Result<Json> parse_json(std::string_view text) {
   return Json::parse(text, nullptr, /*allow_exceptions=*/false);
 }
 
-// --- Reading fields. Every message begins with the place, which the caller completes with what is around it.
-// ----------
+// --- Reading fields. Every message begins with the place, which the caller completes with what is around it. ---------
 
 Result<std::string> read_string(const Json& value, std::string_view place) {
   if (!value.is_string()) return fail("{}: not a string", place);

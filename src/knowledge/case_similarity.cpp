@@ -29,7 +29,7 @@ constexpr std::array<Kind, 11> kKinds = {{
     {nullptr, "code", 1.0, Role::telling, 1.0},
     {&Fingerprint::classes, "class", 0.6, Role::telling, 0.5},
     {&Fingerprint::patterns, "pattern", 1.0, Role::telling, 1.0},
-    {&Fingerprint::operators, "operator", 1.0, Role::telling, 0.7},
+    {&Fingerprint::operators, "operator", 1.0, Role::telling, 0.6},
     {&Fingerprint::kernels, "kernel", 1.0, Role::telling, 1.0},
     {&Fingerprint::stages, "stage", 0.4, Role::context, 0.5},
     {&Fingerprint::archs, "architecture", 0.3, Role::context, 1.0},
@@ -41,7 +41,6 @@ constexpr std::array<Kind, 11> kKinds = {{
 constexpr std::size_t kClasses = 1;  // in kKinds
 constexpr std::size_t kPatterns = 2;
 constexpr std::size_t kKernels = 4;
-constexpr double kLeastShared = 0.595;       // weight of what tells problems apart: a class that only one case has
 constexpr double kOwnPatternsMissing = 0.6;  // factor: none of the patterns that only this case has
 
 /// Values of one kind as they are compared (lower case), with the spelling to show.
@@ -117,6 +116,8 @@ struct Overlap {
   double run = 0;
   double other = 0;
   double factor = 1;
+  std::size_t telling = 0;      // how many of the shared traits tell problems apart
+  bool any_of_its_own = false;  // one of those only this case has
   std::vector<SharedTrait> traits;
 };
 
@@ -137,6 +138,10 @@ void add_kind(std::size_t kind, const Values& run, const Values& other, const Fr
   for (const auto& [value, shown] : other) {
     if (!run.contains(value)) continue;
     any = true;
+    if (telling) {
+      ++overlap.telling;
+      overlap.any_of_its_own |= frequencies.count(kind, value) == 1;
+    }
     const double weight = frequencies.weight(kind, value);
     (telling ? overlap.shared : overlap.context) += weight;
     overlap.traits.push_back({weight, fmt::format("{} {}", kKinds[kind].label, shown)});
@@ -163,7 +168,7 @@ Overlap overlap_of(const Traits& run, const Traits& other, const Frequencies& fr
 }
 
 double similarity_of(const Overlap& overlap) {
-  if (overlap.shared < kLeastShared) return 0;
+  if (overlap.telling == 0 || (overlap.telling == 1 && !overlap.any_of_its_own)) return 0;
   const double all = std::sqrt((overlap.run + overlap.context) * (overlap.other + overlap.context));
   const double similarity = overlap.factor * (overlap.shared + overlap.context) / all;
   // Rounded, so that the last bits of a logarithm never decide the order.

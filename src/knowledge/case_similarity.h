@@ -12,8 +12,8 @@
 // class, code, pattern, operator, kernel. `context` sums what both have of the rest (stage, architecture, SoC,
 // versions, stack): to agree there speaks for a case a little, to have nothing there speaks neither for nor against it.
 // Contradictions divide: another stage, another class, other operators, or patterns without any of those that only this
-// case has. The same number at another stage is another problem. A case that shares too little of what tells problems
-// apart, such as one common code and nothing else, is no match however small it is.
+// case has. The same number at another stage is another problem. A case of which the run shares a single trait is a
+// match only if no other case has that trait: one common code alone decides nothing.
 #pragma once
 
 #include <span>

@@ -25,15 +25,18 @@ namespace {
 
 constexpr std::int64_t kApplicationId = 0x516E4361;  // "QnCa": tells our files from other SQLite databases
 
-/// What brings a file from version n (PRAGMA user_version) to n + 1. A row is the id and the case as a line of JSON:
-/// the text is what is checked, whoever wrote it, and a new field of cases needs no new column.
-constexpr auto kMigrations = std::to_array<std::string_view>({
-    "CREATE TABLE cases(id TEXT PRIMARY KEY NOT NULL, document TEXT NOT NULL) WITHOUT ROWID, STRICT",
-});
+/// A row is the id and the case as a line of JSON: the text is what is checked, whoever wrote it, and a new field of
+/// cases needs no new column.
+constexpr std::string_view kTable =
+    "CREATE TABLE cases(id TEXT PRIMARY KEY NOT NULL, document TEXT NOT NULL) WITHOUT ROWID, STRICT";
+
+/// What brings a file from version n (PRAGMA user_version) to n + 1. New classes and fields of cases are a new version
+/// too (its statement is then "SELECT 1"), so that programs that do not know them say so instead of calling a case
+/// damaged.
+constexpr auto kMigrations = std::to_array<std::string_view>({kTable});
 constexpr std::int64_t kVersion = kMigrations.size();
 
-// --- The file
-// ----------------------------------------------------------------------------------------------------------
+// --- The file --------------------------------------------------------------------------------------------------------
 
 Result<void> check_schema(Database& database) {
   Result<Statement> statement = database.prepare("SELECT type, sql FROM sqlite_schema");
@@ -44,7 +47,7 @@ Result<void> check_schema(Database& database) {
     if (!row) return fail(row.error());
     if (!*row) break;
     // SQLite keeps the text of CREATE as it was written, so the whole definition can be compared.
-    if (has_table || statement->text(0) != "table" || statement->text(1) != kMigrations.back())
+    if (has_table || statement->text(0) != "table" || statement->text(1) != kTable)
       return fail("{}: has tables or other objects that qnn-debug did not make; it is not used", database.file());
     has_table = true;
   }
@@ -54,11 +57,11 @@ Result<void> check_schema(Database& database) {
 
 /// Version of the file; 0 for an empty one. Errors: not ours, or of a later version of the program.
 Result<std::int64_t> version_of(Database& database) {
-  const Result<std::int64_t> version = database.integer("PRAGMA user_version");
+  Result<std::int64_t> version = database.integer("PRAGMA user_version");
   if (!version) return version;
-  const Result<std::int64_t> application = database.integer("PRAGMA application_id");
+  Result<std::int64_t> application = database.integer("PRAGMA application_id");
   if (!application) return application;
-  const Result<std::int64_t> objects = database.integer("SELECT count(*) FROM sqlite_schema");
+  Result<std::int64_t> objects = database.integer("SELECT count(*) FROM sqlite_schema");
   if (!objects) return objects;
   if (*application == 0 && *version == 0 && *objects == 0) return 0;
   if (*application != kApplicationId || *version < 1)
@@ -135,8 +138,7 @@ Result<bool> store_exists(const fs::path& path) {
   return true;
 }
 
-// --- Ids and dates
-// -----------------------------------------------------------------------------------------------------
+// --- Ids and dates ---------------------------------------------------------------------------------------------------
 
 std::string new_id() {
   std::random_device device;
@@ -147,8 +149,7 @@ std::string new_id() {
 
 std::string now() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
 
-// --- Search
-// ------------------------------------------------------------------------------------------------------------
+// --- Search ----------------------------------------------------------------------------------------------------------
 
 constexpr std::size_t kLongestSearch = 1000;  // bytes
 constexpr std::size_t kMostWords = 32;
@@ -221,8 +222,7 @@ const std::vector<KnownCase>& built_in_cases() {
   return kCases;
 }
 
-// --- Opening
-// -----------------------------------------------------------------------------------------------------------
+// --- Opening ---------------------------------------------------------------------------------------------------------
 
 Result<CaseStore> CaseStore::open(const fs::path& path, Access access) {
   const Result<bool> there = store_exists(path);
@@ -264,8 +264,7 @@ Result<void> CaseStore::load(Database& database) {
   return {};
 }
 
-// --- Reading
-// -----------------------------------------------------------------------------------------------------------
+// --- Reading ---------------------------------------------------------------------------------------------------------
 
 std::vector<const KnownCase*> CaseStore::list() const {
   std::set<std::string_view> superseded;
@@ -339,8 +338,7 @@ std::string CaseStore::export_text(bool all) const {
   return case_document(cases);
 }
 
-// --- Changing
-// ----------------------------------------------------------------------------------------------------------
+// --- Changing --------------------------------------------------------------------------------------------------------
 
 Result<Transaction> CaseStore::begin_change() {
   if (!database_) return fail("the case store is open for reading only");

@@ -110,11 +110,12 @@ void say_undecided(const LogRecord& record, Explanation& out, EvidenceList& evid
     const ErrorCode* known = find_error_code(std::int64_t{code.number});
     out.summary = fmt::format("Not decidable from this: the log has the number {}{}, but no line that tells its cause.",
                               code.number, known == nullptr ? "" : fmt::format(" ({})", known->name));
-    out.next_steps.insert(out.next_steps.begin(), fmt::format("See what {0} can mean: qnn-debug explain {0}", code.number));
+    out.next_steps.insert(out.next_steps.begin(),
+                          fmt::format("See what {0} can mean: qnn-debug explain {0}", code.number));
     evidence.add(code.first);
   } else if (!record.unknown_errors.empty()) {
-    out.summary = fmt::format("Not decidable from this: {} error lines, none of them known.",
-                              record.unknown_errors.size());
+    out.summary =
+        fmt::format("Not decidable from this: {} error lines, none of them known.", record.unknown_errors.size());
   } else {
     out.summary = fmt::format("Not decidable from this: no error line in {} lines.", record.lines);
   }

@@ -114,7 +114,8 @@ constexpr auto kTypes = std::to_array<FindingType>({
     {"QD0302", "fp16_underflow", "vanishes below the range of half precision",
      "Scale the operator's inputs or constants up and its consumers down, or run it in another precision."},
     {"QD0401", "node_rejected", "was refused by QNN",
-     "Change what the library's reason names; MNN adds a refused node all the same, so look at its output before trusting "
+     "Change what the library's reason names; MNN adds a refused node all the same, so look at its output before "
+     "trusting "
      "the run."},
     {"QD0501", "op_unregistered", "has no creator in MNN's QNN backend",
      "Use an MNN that has it, replace the operator in the source model, or cut the model before and after it."},

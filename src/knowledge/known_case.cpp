@@ -71,8 +71,9 @@ constexpr std::size_t kOwnIdDigits = 16;
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_lower_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f'); }
 
-/// Writing JSON is the check: the library refuses what is not UTF-8.
+/// Writing JSON is the check: the library refuses what is not UTF-8. Most texts are ASCII and need none.
 bool is_utf8(std::string_view text) {
+  if (std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; })) return true;
   try {
     return !nlohmann::json(text).dump().empty();
   } catch (const nlohmann::json::type_error&) {

@@ -1,4 +1,5 @@
-// The table of lines that QNN, MNN and other runtimes print: data/log_patterns.json, whose fields docs/logs.md explains.
+// The table of lines that QNN, MNN and other runtimes print: data/log_patterns.json, whose fields docs/logs.md
+// explains.
 #pragma once
 
 #include <cstdint>
@@ -38,9 +39,9 @@ struct LogPattern {
   int strength = 0;      // of the rule that the pattern is by itself; 0: what its role gives (log_rules.h)
   NodeFate fate = NodeFate::none;
   DatatypePart datatypes = DatatypePart::none;
-  bool reason = false;     // says why the node that is named next was refused
+  bool reason = false;      // says why the node that is named next was refused
   bool names_node = false;  // a reason that names the node itself
-  bool encode = false;     // MNN itself could not write the operator
+  bool encode = false;      // MNN itself could not write the operator
   /// The line counts only if group `value` exceeds `share` times group `of`; empty: it always counts.
   struct Above {
     std::string value;

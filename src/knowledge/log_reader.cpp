@@ -29,7 +29,8 @@ const LogPattern& pattern_of(int index) { return log_patterns()[at(index)]; }
 /// Group that the same error has with another value each time: addresses and sizes do not make it another error.
 bool tells_apart(std::string_view group) {
   return group == "node" || group == "kernel" || group == "code" || group == "library" || group == "type" ||
-         group == "mnn_type" || group == "tensor" || group == "index" || group == "attempt" || group == "token" || group == "sdk";
+         group == "mnn_type" || group == "tensor" || group == "index" || group == "attempt" || group == "token" ||
+         group == "sdk";
 }
 
 /// Counts occurrences of each candidate and names the commonest; the first seen wins among equals.
@@ -204,11 +205,13 @@ struct LogReader::Implementation {
     for (const auto& [name, value] : captures) {
       if (name == "soc") socs.add(value);
       if (name == "soc_name") soc_names.add(value);
-      if (name == "arch") archs.add(value.starts_with('v') || value.starts_with('V') ? "v" + value.substr(1) : "v" + value);
+      if (name == "arch")
+        archs.add(value.starts_with('v') || value.starts_with('V') ? "v" + value.substr(1) : "v" + value);
       if (name == "arch_soc") archs.add("v" + value);
       if (name == "library_arch") library_archs.add("v" + value);
       if (name == "sdk" || name == "onnxruntime" || name == "mnn") record.versions.try_emplace(name, value);
-      if (name == "expected" || name == "detected") record.versions.try_emplace(name, printable_line(value, kMaxCapture));
+      if (name == "expected" || name == "detected")
+        record.versions.try_emplace(name, printable_line(value, kMaxCapture));
     }
   }
 
@@ -243,8 +246,8 @@ struct LogReader::Implementation {
 
   void add_reason(int pattern, const EvidenceLine& here) {
     std::erase_if(pending, [&](const Reason& r) { return r.line.line + kReasonReach < here.line; });
-    const bool known = std::any_of(pending.begin(), pending.end(),
-                                   [&](const Reason& r) { return r.line.text == here.text; });
+    const bool known =
+        std::any_of(pending.begin(), pending.end(), [&](const Reason& r) { return r.line.text == here.text; });
     if (!known && pending.size() < kMaxReasons) pending.push_back({here, pattern});
   }
 

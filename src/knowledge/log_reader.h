@@ -1,5 +1,5 @@
-// Reads a log of any length once and keeps what matters: the lines that the table of patterns knows, the nodes that they
-// name, error codes, versions. Memory does not grow with the log.
+// Reads a log of any length once and keeps what matters: the lines that the table of patterns knows, the nodes that
+// they name, error codes, versions. Memory does not grow with the log.
 #pragma once
 
 #include <cstdint>
@@ -47,17 +47,17 @@ struct KernelInput {
 /// A node of the QNN graph that the log names, and what became of it.
 struct LogNode {
   std::string name;
-  std::string type;  // QNN's or MNN's operator type; empty: not told
-  int mnn_type = 0;  // MNN's OpType number; 0: not told
+  std::string type;                // QNN's or MNN's operator type; empty: not told
+  int mnn_type = 0;                // MNN's OpType number; 0: not told
   NodeFate fate = NodeFate::none;  // a refusal counts more than what finalize makes of it
   bool refused = false;
   bool not_created = false;
   int code = 0;  // 0: none was told
   std::string kernel;
   std::vector<KernelInput> inputs;
-  std::vector<EvidenceLine> reasons;   // why, in the library's words; the first ones
-  std::vector<int> reason_patterns;    // beside `reasons`: position in log_patterns()
-  DatatypeSet requested;               // data types that were asked for; empty: not listed
+  std::vector<EvidenceLine> reasons;  // why, in the library's words; the first ones
+  std::vector<int> reason_patterns;   // beside `reasons`: position in log_patterns()
+  DatatypeSet requested;              // data types that were asked for; empty: not listed
   std::vector<SupportedDatatypes> supported;
   EvidenceLine first;
   std::uint64_t count = 0;
@@ -80,12 +80,12 @@ struct LogRecord {
   std::vector<LogEvent> events;  // by first line; a few different ones for each pattern
   std::vector<LogNode> nodes;    // by first line
   std::uint64_t nodes_left_out = 0;
-  std::vector<LogCode> codes;               // by first line
-  std::vector<EvidenceLine> unknown_errors;  // the first error lines that no pattern knows
-  std::string soc;                          // QNN's number; empty: not told
-  std::string soc_name;                     // "SM8650"
-  std::string arch;                         // "v75"
-  std::string stack;                        // "mnn", "ort", ...: whose lines are the most
+  std::vector<LogCode> codes;                   // by first line
+  std::vector<EvidenceLine> unknown_errors;     // the first error lines that no pattern knows
+  std::string soc;                              // QNN's number; empty: not told
+  std::string soc_name;                         // "SM8650"
+  std::string arch;                             // "v75"
+  std::string stack;                            // "mnn", "ort", ...: whose lines are the most
   std::map<std::string, std::string> versions;  // "sdk": "2.31.0"
 
   bool has(std::string_view pattern_id) const { return event(pattern_id) != nullptr; }

@@ -168,8 +168,7 @@ std::optional<RuleMatch> match(const LogRule& rule, const LogRecord& record) {
   }
   for (const std::string& condition : rule.unless)
     if (holds(condition, record)) return std::nullopt;
-  for (const std::string& pattern : rule.evidence)
-    line_of(pattern, record, result.events);
+  for (const std::string& pattern : rule.evidence) line_of(pattern, record, result.events);
   std::stable_sort(result.events.begin(), result.events.end(),
                    [](const LogEvent* a, const LogEvent* b) { return a->first.line < b->first.line; });
   result.events.erase(std::unique(result.events.begin(), result.events.end()), result.events.end());
@@ -182,7 +181,8 @@ std::span<const ExplanationClass> explanation_classes() { return tables().classe
 
 const ExplanationClass* find_explanation_class(std::string_view id) {
   const auto& classes = tables().classes;
-  const auto found = std::find_if(classes.begin(), classes.end(), [&](const ExplanationClass& c) { return c.id == id; });
+  const auto found =
+      std::find_if(classes.begin(), classes.end(), [&](const ExplanationClass& c) { return c.id == id; });
   return found == classes.end() ? nullptr : &*found;
 }
 

@@ -20,7 +20,8 @@ struct LogRule {
   Confidence confidence = Confidence::none;
   /// Each clause must hold; it holds if one of its conditions does. A condition is the id of a pattern, "code:1002",
   /// "code:1002@finalize", "stack:mnn" or
-  /// "node:refused-and-not-created" (one node that validation refused and finalize then stopped at). The first clause says where the rule's first line is.
+  /// "node:refused-and-not-created" (one node that validation refused and finalize then stopped at). The first clause
+  /// says where the rule's first line is.
   std::vector<std::vector<std::string>> when;
   std::vector<std::string> unless;    // conditions of which none may hold
   std::vector<std::string> evidence;  // further patterns whose lines support it
@@ -36,8 +37,8 @@ std::span<const LogRule> log_rules();
 /// A rule that holds for a log.
 struct RuleMatch {
   const LogRule* rule = nullptr;
-  std::uint64_t line = 0;                // of the first clause
-  std::vector<const LogEvent*> events;   // that fulfil it and support it, by line
+  std::uint64_t line = 0;               // of the first clause
+  std::vector<const LogEvent*> events;  // that fulfil it and support it, by line
 };
 
 /// The rules that hold, the one that decides first.

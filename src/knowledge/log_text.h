@@ -1,5 +1,5 @@
-// From the bytes of a log to lines of text: what terminals, Windows and broken pipes add is taken away, line numbers are
-// kept.
+// From the bytes of a log to lines of text: what terminals, Windows and broken pipes add is taken away, line numbers
+// are kept.
 #pragma once
 
 #include <cstdint>

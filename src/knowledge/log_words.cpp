@@ -115,8 +115,7 @@ void add_nodes(Values& values, const LogRecord& record, NodeFate fate) {
       if (!node.type.empty()) values["type"] = node.type;
       if (node.mnn_type != 0) values["operator"] = operator_type_name(node.mnn_type);
       if (!node.reasons.empty()) values["reason"] = reason_words(node.reasons.front());
-      if (const std::string difference = datatype_difference(node); !difference.empty())
-        values["reason"] = difference;
+      if (const std::string difference = datatype_difference(node); !difference.empty()) values["reason"] = difference;
       if (!node.kernel.empty()) values["kernel"] = node.kernel;
       if (const std::string inputs = kernel_inputs_words(node.inputs); !inputs.empty()) values["inputs"] = inputs;
     }
@@ -171,7 +170,8 @@ std::string datatype_words(std::string_view datatype) {
   }
   constexpr std::string_view kPrefix = "QNN_DATATYPE_";
   if (datatype.starts_with(kPrefix)) datatype.remove_prefix(kPrefix.size());
-  const auto found = std::find_if(kDatatypes.begin(), kDatatypes.end(), [&](const Word& w) { return w.name == datatype; });
+  const auto found =
+      std::find_if(kDatatypes.begin(), kDatatypes.end(), [&](const Word& w) { return w.name == datatype; });
   return std::string(found == kDatatypes.end() ? datatype : found->words);
 }
 
@@ -247,7 +247,8 @@ std::string reason_words(const EvidenceLine& reason) {
   // "QNN_LOG[1]:  <E> " and its like in front of the message.
   for (const std::string_view prefix : {"QNN_LOG[1]:", "<E>"}) {
     const std::size_t found = text.find(prefix);
-    if (found != std::string::npos && found < 48) text = printable_line(text.substr(found + prefix.size()), text.size());
+    if (found != std::string::npos && found < 48)
+      text = printable_line(text.substr(found + prefix.size()), text.size());
   }
   // "0x416" behind the word datatype.
   std::vector<std::string> words;

@@ -14,8 +14,8 @@ namespace qnndbg {
 /// "36 MiB", "2.24 GiB"; bytes below one KiB as they are.
 std::string size_words(double bytes);
 
-/// "fp16", "unsigned 16-bit fixed point" for QNN's name of a data type ("FLOAT_16", "QNN_DATATYPE_UFIXED_POINT_16") or its
-/// number ("0x416"). The text itself when it is neither.
+/// "fp16", "unsigned 16-bit fixed point" for QNN's name of a data type ("FLOAT_16", "QNN_DATATYPE_UFIXED_POINT_16") or
+/// its number ("0x416"). The text itself when it is neither.
 std::string datatype_words(std::string_view datatype);
 
 /// "fp16" for HTP's internal tensor classes ("F16Crouton_TCM", "PlainFloat16"), "fp32" for "PlainFloat", ... The text
@@ -25,8 +25,8 @@ std::string tensor_class_words(std::string_view tensor_class);
 /// "input 0 is fp16 (F16Crouton_TCM); inputs 1, 2 and 3 are fp32 (PlainFloat_TCM)". Empty without inputs.
 std::string kernel_inputs_words(const std::vector<KernelInput>& inputs);
 
-/// How the data types that were asked for differ from the nearest supported set: "out[0] is int32; the nearest supported
-/// set (FP16) has bool". Empty when the log lists no sets, or when one fits.
+/// How the data types that were asked for differ from the nearest supported set: "out[0] is int32; the nearest
+/// supported set (FP16) has bool". Empty when the log lists no sets, or when one fits.
 std::string datatype_difference(const LogNode& node);
 
 /// A reason in the library's words, with numbers of data types told in words behind it.

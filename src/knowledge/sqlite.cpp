@@ -68,8 +68,7 @@ constexpr auto kLimits = std::to_array<Setting>({
 
 }  // namespace
 
-// --- Statement
-// ---------------------------------------------------------------------------------------------------------
+// --- Statement -------------------------------------------------------------------------------------------------------
 
 Statement::Statement(Statement&& other) noexcept
     : statement_(std::exchange(other.statement_, nullptr)), file_(other.file_) {}
@@ -109,8 +108,7 @@ std::string_view Statement::text(int column) const {
 
 std::int64_t Statement::integer(int column) const { return sqlite3_column_int64(statement_, column); }
 
-// --- Database
-// ----------------------------------------------------------------------------------------------------------
+// --- Database --------------------------------------------------------------------------------------------------------
 
 void Database::Close::operator()(sqlite3* connection) const { sqlite3_close_v2(connection); }
 
@@ -202,8 +200,7 @@ Result<std::int64_t> Database::integer(std::string_view sql) {
 
 bool Database::is_read_only() const { return sqlite3_db_readonly(connection_.get(), "main") == 1; }
 
-// --- Transaction
-// -------------------------------------------------------------------------------------------------------
+// --- Transaction -----------------------------------------------------------------------------------------------------
 
 Result<Transaction> Transaction::begin(Database& database, Kind kind) {
   const Result<void> begun = database.execute(kind == Kind::write ? "BEGIN IMMEDIATE" : "BEGIN");

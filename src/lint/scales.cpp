@@ -47,7 +47,9 @@ void scan_weights(const Model& model, const OpNode& op, ScaleScan& scan) {
   const std::size_t step = scales->pairs ? 2 : 1;
   bool valid = true;
   for (std::size_t i = step - 1; i < values.size(); i += step)
-    valid = count(found, static_cast<std::int64_t>(i / step), static_cast<double>(values[i]), /*may_be_negative=*/true) && valid;
+    valid =
+        count(found, static_cast<std::int64_t>(i / step), static_cast<double>(values[i]), /*may_be_negative=*/true) &&
+        valid;
   scan.total += found.total;
   if (!valid) scan.invalid.push_back(std::move(found));
 }
@@ -90,9 +92,9 @@ Explanation explain_scales(const Model& model) {
   Explanation out;
   const std::string file = model.path().filename().string();
   if (scan.invalid.empty()) {
-    out.summary = fmt::format("Not decidable from this: all {} quantization scales of {} are positive and finite{}.",
-                              scan.total, file,
-                              scan.unreadable.empty() ? "" : fmt::format(", {} could not be read", scan.unreadable.size()));
+    out.summary =
+        fmt::format("Not decidable from this: all {} quantization scales of {} are positive and finite{}.", scan.total,
+                    file, scan.unreadable.empty() ? "" : fmt::format(", {} could not be read", scan.unreadable.size()));
     out.why = "A model alone shows which operators and scales it has, not what a device made of them.";
     for (const std::string& problem : scan.unreadable) out.evidence.push_back({0, problem});
     out.next_steps = {"Judge a dumped run: qnn-debug diagnose --model model.mnn --inputs input/inputs.json --dump DIR"};
@@ -107,12 +109,13 @@ Explanation explain_scales(const Model& model) {
   out.class_id = "quant_params_invalid";
   out.rule = "model-scales";
   out.confidence = Confidence::high;
-  out.summary = fmt::format("{} of {} quantization scales of {} are zero, NaN, infinite or negative, first in `{}`.", invalid,
-                            scan.total, file, scan.invalid.front().op);
+  out.summary = fmt::format("{} of {} quantization scales of {} are zero, NaN, infinite or negative, first in `{}`.",
+                            invalid, scan.total, file, scan.invalid.front().op);
   if (type != nullptr) out.why = type->why;
-  out.next_steps = {"Quantize again: check the calibration data of the layers named, use larger blocks, or leave them in "
-                    "float. The device is not at fault.",
-                    "Then look again: qnn-debug explain model.mnn"};
+  out.next_steps = {
+      "Quantize again: check the calibration data of the layers named, use larger blocks, or leave them in "
+      "float. The device is not at fault.",
+      "Then look again: qnn-debug explain model.mnn"};
   return out;
 }
 

@@ -12,14 +12,14 @@ namespace qnndbg {
 
 /// The scales of one operator's weights, or of one tensor.
 struct InvalidScales {
-  int op_index = -1;   // whose weights they are, or who makes the tensor
-  std::string op;      // its name
-  std::string what;    // "weights" or "tensor t12"
+  int op_index = -1;  // whose weights they are, or who makes the tensor
+  std::string op;     // its name
+  std::string what;   // "weights" or "tensor t12"
   std::int64_t total = 0;
-  std::int64_t nan = 0;       // also infinite ones
+  std::int64_t nan = 0;  // also infinite ones
   std::int64_t zero = 0;
   std::int64_t negative = 0;
-  std::int64_t first = 0;     // position of the first invalid one: the output channel where there is one per channel
+  std::int64_t first = 0;  // position of the first invalid one: the output channel where there is one per channel
   double first_value = 0;
 };
 
@@ -30,8 +30,8 @@ struct ScaleScan {
 };
 
 /// Looks at every scale that the model stores: of coded weights and of tensors with an encoding. QNN requires positive
-/// scales; a scale of a symmetric weight may be negative in MNN's format and is then counted only if it is not finite or
-/// zero.
+/// scales; a scale of a symmetric weight may be negative in MNN's format and is then counted only if it is not finite
+/// or zero.
 ScaleScan scan_scales(const Model& model);
 
 /// The scan as an explanation: class quant_params_invalid when there is an invalid scale, else not_decidable.

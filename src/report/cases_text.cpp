@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "knowledge/case_json.h"
-#include "report/json_object.h"
 #include "report/table.h"
 
 namespace qnndbg {
@@ -101,15 +99,6 @@ std::string case_matches_text(std::span<const SimilarCase> matches, const TextSt
   }
   if (!matches.empty()) out += fmt::format("more: qnn-debug case show {}\n", matches.front().known.id);
   return out;
-}
-
-std::string case_matches_json(std::span<const SimilarCase> matches) {
-  Json list = Json::array();
-  for (const SimilarCase& match : matches)
-    list.push_back(Json{{"similarity", match.similarity},
-                        {"shared", match.shared},
-                        {"case", Json::parse(case_line(match.known), nullptr, /*allow_exceptions=*/false)}});
-  return dump_json(Json{{"schema", "qnn-debug/case-matches/1"}, {"matches", std::move(list)}});
 }
 
 }  // namespace qnndbg

@@ -1,4 +1,4 @@
-// What `qnn-debug case` prints of known cases: for people, and the document of matches.
+// Known cases for people: what `qnn-debug case` prints.
 #pragma once
 
 #include <span>
@@ -19,8 +19,5 @@ std::string case_text(const KnownCase& known, std::span<const KnownCase* const> 
 
 /// Cases that look like a run, each with what they share with it, its cause and what helped.
 std::string case_matches_text(std::span<const SimilarCase> matches, const TextStyle& style);
-
-/// The document "qnn-debug/case-matches/1" (schema/known-cases.schema.json), with a newline at its end.
-std::string case_matches_json(std::span<const SimilarCase> matches);
 
 }  // namespace qnndbg

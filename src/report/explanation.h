@@ -19,9 +19,10 @@ namespace qnndbg {
 /// The fingerprint of an explanation, for finding cases like it.
 Fingerprint fingerprint_of(const Explanation& explanation);
 
-/// Headline with the class, the lines of the log that decide, what it means, what to do, and cases seen before. The last
-/// line is the next command.
-std::string explanation_text(const Explanation& explanation, std::span<const SimilarCase> cases, const TextStyle& style);
+/// Headline with the class, the lines of the log that decide, what it means, what to do, and cases seen before. The
+/// last line is the next command.
+std::string explanation_text(const Explanation& explanation, std::span<const SimilarCase> cases,
+                             const TextStyle& style);
 
 /// The document, with a newline at its end.
 std::string explanation_json(const Explanation& explanation, std::span<const SimilarCase> cases);
@@ -46,9 +47,6 @@ std::string class_json(const ExplanationClass& type, std::span<const SimilarCase
 /// The part of a diagnosis document that says what the log says: class, summary, evidence, next steps; null without a
 /// log.
 Json log_json(const std::optional<Explanation>& log);
-
-/// Cases as elements of "similar_cases".
-Json cases_json(std::span<const SimilarCase> cases);
 
 /// "seen before: C04 LayerNorm in fp16 ... (0.82: code 1002, pattern ...)"
 std::string seen_before_text(std::span<const SimilarCase> cases, const TextStyle& style);

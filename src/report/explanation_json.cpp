@@ -1,4 +1,5 @@
 #include "knowledge/log_words.h"
+#include "report/cases_json.h"
 #include "report/codes_json.h"
 #include "report/explanation.h"
 
@@ -80,7 +81,7 @@ Json document(std::string_view class_id, std::string_view summary, Confidence co
               {"facts", std::move(facts)},
               {"evidence", std::move(evidence)},
               {"next_steps", next_steps},
-              {"similar_cases", cases_json(cases)}};
+              {"similar_cases", similar_cases_json(cases)}};
 }
 
 ParsedCode plain_code(int number) {
@@ -110,18 +111,6 @@ void add_reasoning(Json& out, const Explanation& explanation) {
 
 }  // namespace
 
-Json cases_json(std::span<const SimilarCase> cases) {
-  Json list = Json::array();
-  for (const SimilarCase& similar : cases)
-    list.push_back(Json{{"id", similar.known.id},
-                        {"title", similar.known.title},
-                        {"similarity", figure_json(similar.similarity)},
-                        {"shared", similar.shared},
-                        {"cause", similar.known.cause},
-                        {"fix", similar.known.fix}});
-  return list;
-}
-
 std::string explanation_json(const Explanation& e, std::span<const SimilarCase> cases) {
   Json out = document(e.class_id, e.summary, e.confidence, codes_of(e), facts_json(e.facts), evidence_json(e.evidence),
                       e.next_steps, cases);
@@ -129,7 +118,8 @@ std::string explanation_json(const Explanation& e, std::span<const SimilarCase> 
   return dump_json(out);
 }
 
-std::string code_explanation_json(const ParsedCode& parsed, std::string_view stage, std::span<const SimilarCase> cases) {
+std::string code_explanation_json(const ParsedCode& parsed, std::string_view stage,
+                                  std::span<const SimilarCase> cases) {
   Json code = number_json(parsed, stage);
   const std::string class_id = code.value("class", "not_decidable");
   const std::string meaning = code.value("meaning", "");

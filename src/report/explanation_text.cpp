@@ -46,15 +46,16 @@ std::string evidence_text(const Explanation& e, const TextStyle& style) {
   std::string out;
   const std::size_t shown = style.verbosity > 0 ? e.evidence.size() : std::min(e.evidence.size(), kMostEvidence);
   for (std::size_t i = 0; i < shown; ++i) {
-    const std::string text = shorten(terminal_safe(e.evidence[i].text),
-                                     style.verbosity > 0 ? kEvidenceColumns : width_of(style) - kLineNumber - 3,
-                                     style.unicode);
+    const std::string text =
+        shorten(terminal_safe(e.evidence[i].text),
+                style.verbosity > 0 ? kEvidenceColumns : width_of(style) - kLineNumber - 3, style.unicode);
     const std::string number = e.evidence[i].line == 0 ? "" : fmt::format("{}", e.evidence[i].line);
     out += fmt::format("{} {} {}\n", paint(style, Paint::faint, fmt::format("{:>{}}", number, kLineNumber)),
                        paint(style, Paint::faint, "|"), text);
   }
   if (shown < e.evidence.size())
-    out += fmt::format("{:>{}} | and {} (-v shows them)\n", "", kLineNumber, plural(static_cast<long long>(e.evidence.size() - shown), "line"));
+    out += fmt::format("{:>{}} | and {} (-v shows them)\n", "", kLineNumber,
+                       plural(static_cast<long long>(e.evidence.size() - shown), "line"));
   return out;
 }
 
@@ -94,7 +95,8 @@ std::string facts_text(const Explanation& e, const TextStyle& style) {
   constexpr std::size_t kMostNodes = 3;
   for (std::size_t i = 0; i < std::min(e.facts.nodes.size(), kMostNodes); ++i)
     out += row(style, i == 0 ? "node" : "", node_text(e.facts.nodes[i]));
-  const std::uint64_t more = e.facts.nodes_left_out + (e.facts.nodes.size() - std::min(e.facts.nodes.size(), kMostNodes));
+  const std::uint64_t more =
+      e.facts.nodes_left_out + (e.facts.nodes.size() - std::min(e.facts.nodes.size(), kMostNodes));
   if (more > 0) out += row(style, "", fmt::format("and {} more", more));
   if (!e.codes.empty()) out += row(style, "code", codes_text(e));
   if (const std::string run = run_text(e.facts); !run.empty()) out += row(style, "run", run);
@@ -129,7 +131,8 @@ Fingerprint fingerprint_of(const Explanation& e) {
       list.push_back(value);
   };
   for (const ExplainedCode& code : e.codes) {
-    if (std::find(print.codes.begin(), print.codes.end(), code.number) == print.codes.end()) print.codes.push_back(code.number);
+    if (std::find(print.codes.begin(), print.codes.end(), code.number) == print.codes.end())
+      print.codes.push_back(code.number);
     add(print.stages, code.stage);
   }
   print.patterns = e.patterns;
@@ -141,8 +144,10 @@ Fingerprint fingerprint_of(const Explanation& e) {
   add(print.socs, e.facts.soc);
   add(print.socs, e.facts.soc_name);
   add(print.stacks, e.facts.stack);
-  if (const auto sdk = e.facts.versions.find("sdk"); sdk != e.facts.versions.end()) add(print.sdk_versions, sdk->second);
-  if (const auto mnn = e.facts.versions.find("mnn"); mnn != e.facts.versions.end()) add(print.mnn_versions, mnn->second);
+  if (const auto sdk = e.facts.versions.find("sdk"); sdk != e.facts.versions.end())
+    add(print.sdk_versions, sdk->second);
+  if (const auto mnn = e.facts.versions.find("mnn"); mnn != e.facts.versions.end())
+    add(print.mnn_versions, mnn->second);
   return print;
 }
 
@@ -150,8 +155,13 @@ std::string seen_before_text(std::span<const SimilarCase> cases, const TextStyle
   std::string out;
   for (std::size_t i = 0; i < std::min(cases.size(), kMostSeen); ++i) {
     const KnownCase& known = cases[i].known;
-    const std::string line = fmt::format("{} {} ({}; qnn-debug case show {})", known.id, known.title,
-                                         fmt::join(cases[i].shared.begin(), cases[i].shared.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(cases[i].shared.size(), 3)), ", "), known.id);
+    const std::string line =
+        fmt::format("{} {} ({}; qnn-debug case show {})", known.id, known.title,
+                    fmt::join(cases[i].shared.begin(),
+                              cases[i].shared.begin() +
+                                  static_cast<std::ptrdiff_t>(std::min<std::size_t>(cases[i].shared.size(), 3)),
+                              ", "),
+                    known.id);
     out += labelled(style, i == 0 ? "seen" : "", line);
   }
   return out;
@@ -177,8 +187,10 @@ std::string finding_type_summary(const FindingType& type) {
 }
 
 std::string finding_type_text(const FindingType& type, const TextStyle& style) {
-  return fmt::format("{}\n{}{}", paint(style, Paint::bold, finding_type_summary(type)), labelled(style, "do", type.next),
-                     labelled(style, "proof", "qnn-debug replay --model MODEL --dump DIR --op OPERATOR tries every mistake that the operator knows"));
+  return fmt::format(
+      "{}\n{}{}", paint(style, Paint::bold, finding_type_summary(type)), labelled(style, "do", type.next),
+      labelled(style, "proof",
+               "qnn-debug replay --model MODEL --dump DIR --op OPERATOR tries every mistake that the operator knows"));
 }
 
 std::vector<std::string> without_placeholders(const std::vector<std::string>& steps) {

@@ -1,5 +1,6 @@
 #include "report/json.h"
 
+#include "report/cases_json.h"
 #include "report/explanation.h"
 #include "report/json_object.h"
 
@@ -195,7 +196,7 @@ std::string to_json(const Diagnosis& diagnosis, std::span<const SimilarCase> cas
                 {"notes", diagnosis.notes}};
   if (diagnosis.log) {
     document["log"] = log_json(diagnosis.log);
-    document["similar_cases"] = cases_json(cases);
+    document["similar_cases"] = similar_cases_json(cases);
   }
   if (diagnosis.bounds) document["bounds"] = list_of(*diagnosis.bounds, bound_use_json);
   return dump_json(document);

@@ -118,7 +118,8 @@ void TextView::headline() {
   const std::string name = fmt::format("qnn-debug {}", style_.version);
   std::string text =
       d_.run.dump.empty()
-          ? fmt::format("{}: {}, no dump, {}", terminal_safe(d_.model.file), plural(d_.model.operators, "operator"), device())
+          ? fmt::format("{}: {}, no dump, {}", terminal_safe(d_.model.file), plural(d_.model.operators, "operator"),
+                        device())
           : fmt::format("{}: {}, {}, {}, {}", terminal_safe(d_.model.file), plural(d_.model.operators, "operator"),
                         plural(d_.run.dumped_tensors, "dumped tensor"), precision(), device());
   if (d_.run.executions.size() > 1 && d_.run.execution)

@@ -1247,6 +1247,22 @@ def case_from_a_file_and_from_standard_input(program, directory):
 
 
 @check
+def case_import_that_waits_for_input_can_be_interrupted(program, directory):
+    command = subprocess.Popen([program.binary, "case", "import", "-", "--store", directory / "x.sqlite"], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=program.environment())
+    wait_for_signal_handler(program, command.pid)
+    command.send_signal(signal.SIGINT)
+    # Where the signal came before the read, only the end of the input wakes the program.
+    try:
+        command.wait(2)
+    except subprocess.TimeoutExpired:
+        command.stdin.close()
+        command.wait(10)
+    assert command.returncode == 130 and not (directory / "x.sqlite").exists(), command.returncode
+    assert command.stdout.read() == b"" and b"interrupted" in command.stderr.read()
+
+
+@check
 def case_export_and_import(program, directory):
     names = {add_case(program, directory), add_case(program, directory)}
     cases(program, directory, "export", "-o", directory / "cases.json").expect(0)
@@ -1314,7 +1330,7 @@ def case_arguments_that_make_no_sense(program, directory):
     fails_without_output(run("add", "--title", "t"), "--class")
     fails_without_output(run("add", "--title", "t", "--class", "performance", "--arch", "hexagon"), "hexagon")
     fails_without_output(run("add", "--title", "t", "--class", "performance", "--annotates", "C99"), "C99")
-    fails_without_output(run("add", "case.json", "--title", "t"), "FILE", "--title")
+    fails_without_output(run("add", "case.json", "--title", "t"), "case.json", "--title")
     fails_without_output(run("show", "C4"), "`C4`", "did you mean `C04`")
     fails_without_output(run("show", "no\x1b[31m"), "no\\x1b[31m")
     fails_without_output(run("search", "..."), "no word")

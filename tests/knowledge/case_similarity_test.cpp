@@ -84,6 +84,22 @@ TEST(Nearest, OneCommonCodeIsNoMatch) {
   EXPECT_THAT(nearest_ids({.codes = {1008}}), testing::ElementsAre("C23"));  // only one case has it
 }
 
+TEST(Nearest, OneTraitOfTwoCasesIsNoMatch) {
+  EXPECT_THAT(nearest_ids({.codes = {3110}}), testing::IsEmpty());
+  EXPECT_THAT(nearest_ids({.classes = {"wrong_output"}}), testing::IsEmpty());
+}
+
+/// The case without a known cause is the one to show for an operator that no case names, not that of LayerNorm.
+TEST(Nearest, AnotherOperatorThatCannotBeCreated) {
+  const Fingerprint run = {.classes = {"finalize_op_not_created"},
+                           .codes = {1002},
+                           .patterns = {"op-creation-failure"},
+                           .operators = {"Softmax"},
+                           .stages = {"finalize"},
+                           .stacks = {"mnn"}};
+  EXPECT_THAT(nearest_ids(run), testing::ElementsAre("C19"));
+}
+
 TEST(Nearest, ContextAloneIsNoMatch) {
   EXPECT_THAT(nearest_ids({.stages = {"finalize"}, .archs = {"v75"}, .socs = {"57"}, .stacks = {"mnn"}}),
               testing::IsEmpty());

@@ -88,8 +88,7 @@ int in_unprivileged_child(const std::function<int()>& work) {
   });
 }
 
-// --- Built-in cases
-// ----------------------------------------------------------------------------------------------------
+// --- Built-in cases --------------------------------------------------------------------------------------------------
 
 TEST(BuiltInCases, AreValidAndNumberedWithoutGaps) {
   const std::vector<KnownCase>& cases = built_in_cases();
@@ -140,8 +139,7 @@ TEST(CaseClasses, AreDocumented) {
     EXPECT_THAT(text, HasSubstr('`' + std::string(name) + '`')) << name;
 }
 
-// --- Adding, listing, searching
-// ----------------------------------------------------------------------------------------
+// --- Adding, listing, searching --------------------------------------------------------------------------------------
 
 TEST(CaseStore, ReadingAStoreThatIsNotThereMakesNoFile) {
   const TempDir directory;
@@ -284,8 +282,7 @@ TEST(CaseStore, SearchTextIsNeverQueryLanguage) {
   EXPECT_FALSE(store->search(std::string(2000, 'x'), 5));
 }
 
-// --- Import and export
-// -------------------------------------------------------------------------------------------------
+// --- Import and export -----------------------------------------------------------------------------------------------
 
 TEST(CaseImport, RoundTripIsTheSameAndIdempotent) {
   auto first = CaseStore::open_in_memory();
@@ -352,8 +349,7 @@ TEST(CaseImport, AllOrNothing) {
   EXPECT_EQ(own_count(path), 1);
 }
 
-// --- Files that are no store
-// -------------------------------------------------------------------------------------------
+// --- Files that are no store -----------------------------------------------------------------------------------------
 
 TEST(CaseFile, WhatIsNoStoreIsRefusedByName) {
   const TempDir directory;
@@ -525,8 +521,7 @@ TEST(CaseFile, AFileThatMayNotBeReadSaysSo) {
             0);
 }
 
-// --- Several writers, killed writers
-// -----------------------------------------------------------------------------------
+// --- Several writers, killed writers ---------------------------------------------------------------------------------
 
 TEST(CaseWriters, ProcessesThatWriteAtOnceLoseNothing) {
   const TempDir directory;
