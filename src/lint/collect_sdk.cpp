@@ -37,7 +37,7 @@ std::string version_in_yaml(const fs::path& path) {
   std::ifstream file(path);
   std::string line(kLongestLine, '\0');
   for (int i = 0; i < kMostLines && file.getline(line.data(), static_cast<std::streamsize>(line.size())); ++i) {
-    const std::string_view text(line.data());  // up to the NUL that getline() wrote
+    const std::string_view text = std::string_view(line).substr(0, line.find('\0'));
     const std::size_t key = text.find("version:");
     if (key == std::string_view::npos) continue;
     const std::size_t value = text.find_first_not_of(" '\"", key + std::string_view("version:").size());

@@ -21,7 +21,7 @@ class CollectTest : public LintTest {
   std::string at(const std::string& name) const { return (root_ / name).string(); }
 
   /// Only what the test made is on the path, besides the shell's own tools where stand-ins need them.
-  Environment collect_with(Variables variables, Request request = {}) const {
+  Environment collect_with(Variables variables, const Request& request = {}) const {
     variables.emplace("PATH", at("bin"));
     return collect(request, variables);
   }
