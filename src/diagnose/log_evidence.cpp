@@ -6,6 +6,7 @@
 #include "knowledge/codes.h"
 #include "knowledge/findings.h"
 #include "knowledge/log_words.h"
+#include "knowledge/mnn_backend.h"
 #include "knowledge/soc.h"
 
 namespace qnndbg {
@@ -112,9 +113,22 @@ class LogJoiner {
     if (node.reasons.empty()) finding.evidence.push_back(line_words(node.first));
     if (op != nullptr) {
       finding.evidence.push_back(verdict_of(*op));
+      add_hint(node, *op, finding);
       refused_.push_back(op->index);
     }
     out_.findings.push_back(std::move(finding));
+  }
+
+  /// What is known about this refusal, and the file to open.
+  static void add_hint(const LogNode& node, const OpNode& op, Finding& finding) {
+    const std::string_view file = mnn_execution_file(op.type_name);
+    if (!file.empty()) finding.suspect = Suspect{std::string(file), "", "", ""};
+    std::vector<std::string_view> patterns;
+    for (const int pattern : node.reason_patterns) patterns.emplace_back(log_patterns()[at(pattern)].id);
+    const RefusalHint* hint = find_refusal_hint(op.type_name, patterns);
+    if (hint == nullptr) return;
+    finding.evidence.push_back(fmt::format("known: {}", hint->why));
+    finding.next_steps.insert(finding.next_steps.begin(), fmt::format("until it is fixed: {}", hint->until_then));
   }
 
   /// A refused node is not always wrong.
@@ -165,17 +179,29 @@ class LogJoiner {
     Finding finding = make(FindingKind::load, cause, op, "", type);
     finding.title = log_.summary;
     finding.proven = log_.confidence == Confidence::high;
+    if (op != nullptr)
+      if (const std::string_view file = mnn_execution_file(op->type_name); !file.empty())
+        finding.suspect = Suspect{std::string(file), "", "", ""};
+    // Where a refused node comes first, the failure follows from it, and its finding has the rest.
+    const auto refused = std::find_if(out_.findings.begin(), out_.findings.end(), [](const Finding& f) {
+      return f.kind == FindingKind::rejected && f.op_index >= 0;
+    });
+    if (refused != out_.findings.end()) {
+      finding.consequence_of = refused->op_index;
+      finding.title = fmt::format("the graph {}", finding_type(cause).title);
+      finding.evidence.push_back(log_.summary);
+    } else {
+      add_evidence(finding);
+      finding.next_steps = log_.next_steps;
+    }
+    out_.findings.push_back(std::move(finding));
+  }
+
+  void add_evidence(Finding& finding) const {
     for (const EvidenceLine& line : log_.evidence) {
       if (finding.evidence.size() == kMaxReasons) break;
       finding.evidence.push_back(line_words(line));
     }
-    finding.next_steps = log_.next_steps;
-    // Where a refused node comes first, the failure follows from it.
-    const auto refused = std::find_if(out_.findings.begin(), out_.findings.end(), [](const Finding& f) {
-      return f.kind == FindingKind::rejected && f.op_index >= 0;
-    });
-    if (refused != out_.findings.end()) finding.consequence_of = refused->op_index;
-    out_.findings.push_back(std::move(finding));
   }
 
   const OpNode* node_not_created() const {

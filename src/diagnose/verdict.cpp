@@ -1,6 +1,7 @@
 #include "diagnose/verdict.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "tensor/result.h"
 
@@ -52,6 +53,9 @@ std::string first_culprit(const Diagnosis& diagnosis) {
   return found == diagnosis.findings.end() ? "" : fmt::format("{} ({})", found->title, found->cause);
 }
 
+/// At one operator the refusal stands before what follows from it.
+int order_of(FindingKind kind) { return kind == FindingKind::rejected || kind == FindingKind::unregistered ? 0 : 1; }
+
 const Finding* first_of_kind(const Diagnosis& diagnosis, FindingKind kind) {
   const auto found = std::find_if(diagnosis.findings.begin(), diagnosis.findings.end(),
                                   [&](const Finding& f) { return f.kind == kind; });
@@ -73,14 +77,16 @@ std::string load_summary(const Diagnosis& diagnosis) {
   const Finding* unregistered = first_of_kind(diagnosis, FindingKind::unregistered);
   if (unregistered != nullptr) return unregistered->title;
   const Finding* load = first_of_kind(diagnosis, FindingKind::load);
-  return load->title;
+  const Finding* refused = first_of_kind(diagnosis, FindingKind::rejected);
+  return refused != nullptr && load->consequence_of ? fmt::format("{}; {}", refused->title, load->title) : load->title;
 }
 
 }  // namespace
 
 void conclude(const Graph& graph, Diagnosis& d) {
-  std::stable_sort(d.findings.begin(), d.findings.end(),
-                   [](const Finding& a, const Finding& b) { return a.op_index < b.op_index; });
+  std::stable_sort(d.findings.begin(), d.findings.end(), [](const Finding& a, const Finding& b) {
+    return std::pair(a.op_index, order_of(a.kind)) < std::pair(b.op_index, order_of(b.kind));
+  });
   const Coverage& c = d.coverage;
   const int unjudged = unjudged_on_the_way(graph, d);
   const bool covered = c.ops_dumped > 0 && c.ops_judged >= kJudgedShareForClean * c.ops_dumped;
