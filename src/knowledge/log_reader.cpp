@@ -203,7 +203,7 @@ struct LogReader::Implementation {
 
   void take_facts(const Captures& captures) {
     for (const auto& [name, value] : captures) {
-      if (name == "soc") socs.add(value);
+      if (name == "soc" && value != "0") socs.add(value);  // 0: none was chosen
       if (name == "soc_name") soc_names.add(value);
       if (name == "arch")
         archs.add(value.starts_with('v') || value.starts_with('V') ? "v" + value.substr(1) : "v" + value);

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "knowledge/codes.h"
+#include "knowledge/soc.h"
 
 namespace qnndbg {
 namespace embedded {
@@ -121,6 +122,9 @@ constexpr std::uint64_t kNowhere = std::numeric_limits<std::uint64_t>::max();
 /// The condition that one node was refused by the validation and stopped finalize.
 constexpr std::string_view kRefusedAndNotCreated = "node:refused-and-not-created";
 
+/// The condition that the log asks for a SoC number that QNN is not known to have.
+constexpr std::string_view kUnknownSoc = "fact:unknown-soc";
+
 /// Line where a condition holds first; kNowhere when it does not. Events that fulfil it are added to `events`.
 std::uint64_t line_of(std::string_view condition, const LogRecord& record, std::vector<const LogEvent*>& events) {
   if (condition.starts_with("stack:")) return record.stack == condition.substr(6) ? 1 : kNowhere;
@@ -129,6 +133,7 @@ std::uint64_t line_of(std::string_view condition, const LogRecord& record, std::
                                    [](const LogNode& n) { return n.refused && n.not_created; });
     return node == record.nodes.end() ? kNowhere : node->first.line;
   }
+  if (condition == kUnknownSoc) return record.soc.empty() || find_soc(record.soc) != nullptr ? kNowhere : 1;
   if (condition.starts_with("code:")) {
     const std::string_view text = condition.substr(5);
     const std::size_t split = text.find('@');
