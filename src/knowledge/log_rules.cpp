@@ -138,7 +138,8 @@ std::uint64_t line_of(std::string_view condition, const LogRecord& record, std::
     const std::string_view text = condition.substr(5);
     const std::size_t split = text.find('@');
     int number = 0;
-    std::from_chars(text.data(), text.data() + std::min(split, text.size()), number);
+    const std::string_view digits = text.substr(0, split);
+    std::from_chars(digits.data(), digits.data() + digits.size(), number);
     const std::string_view stage = split == std::string_view::npos ? "" : text.substr(split + 1);
     for (const LogCode& code : record.codes) {
       if (code.number != number || (!stage.empty() && code.stage != stage)) continue;
