@@ -52,11 +52,13 @@ void add_node_evidence(const LogRecord& record, EvidenceList& evidence) {
   }
 }
 
-/// Errors beside those that decide: what follows from them.
+/// Errors beside those that decide, the first of each kind: what follows from them.
 void add_other_errors(const LogRecord& record, EvidenceList& evidence) {
+  std::set<int> seen;
   for (const LogEvent& event : record.events) {
     const PatternRole role = log_patterns()[static_cast<std::size_t>(event.pattern)].role;
-    if (role == PatternRole::cause || role == PatternRole::symptom) evidence.add(event.first);
+    if ((role == PatternRole::cause || role == PatternRole::symptom) && seen.insert(event.pattern).second)
+      evidence.add(event.first);
   }
 }
 
