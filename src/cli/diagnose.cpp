@@ -1,5 +1,7 @@
 #include "diagnose/diagnose.h"
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <memory>
 
@@ -91,6 +93,10 @@ std::string render(const Diagnosis& diagnosis, const Arguments& arguments, const
   TextStyle style = output_style(session.color);
   style.verbosity = arguments.verbosity;
   style.command = session.command_line;
+  // Standard input cannot be read again.
+  if (!arguments.log.empty() && arguments.log != "-")
+    style.log_command = fmt::format("qnn-debug explain {} --model {}", shell_word(arguments.log),
+                                    shell_word(arguments.run.files.model));
   return to_text(diagnosis, style, cases) + bounds_text(diagnosis, style);
 }
 

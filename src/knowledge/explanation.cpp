@@ -52,17 +52,20 @@ void add_node_evidence(const LogRecord& record, EvidenceList& evidence) {
   }
 }
 
-/// Errors beside those that decide: what follows from them.
+/// Errors beside those that decide, the first of each kind: what follows from them.
 void add_other_errors(const LogRecord& record, EvidenceList& evidence) {
+  std::set<int> seen;
   for (const LogEvent& event : record.events) {
     const PatternRole role = log_patterns()[static_cast<std::size_t>(event.pattern)].role;
-    if (role == PatternRole::cause || role == PatternRole::symptom) evidence.add(event.first);
+    if ((role == PatternRole::cause || role == PatternRole::symptom) && seen.insert(event.pattern).second)
+      evidence.add(event.first);
   }
 }
 
 std::vector<std::string> filled(const std::vector<std::string>& templates, const Values& values) {
   std::vector<std::string> result;
-  for (const std::string& text : templates) result.push_back(fill_template(text, values));
+  for (const std::string& text : templates)
+    if (std::string step = fill_template(text, values); !step.empty()) result.push_back(std::move(step));
   return result;
 }
 
@@ -92,6 +95,7 @@ void decide(const RuleMatch& best, const LogRecord& record, Explanation& out, Ev
     out.next_steps.insert(last, send);
   }
   out.facts.values = values;
+  std::erase_if(out.facts.values, [](const auto& value) { return value.second.empty(); });
   add_rule_evidence(best, evidence);
 }
 
@@ -99,7 +103,8 @@ void say_undecided(const LogRecord& record, Explanation& out, EvidenceList& evid
   const ExplanationClass* type = find_explanation_class("not_decidable");
   if (type == nullptr) return;
   Values values;
-  values["lines"] = fmt::format("{}", record.lines);
+  add_stack(values, record.stack);
+  out.summary = type->summary;
   out.why = type->why;
   out.experiment = type->experiment;
   out.next_steps = filled(type->next_steps, values);
@@ -114,10 +119,8 @@ void say_undecided(const LogRecord& record, Explanation& out, EvidenceList& evid
                           fmt::format("See what {0} can mean: qnn-debug explain {0}", code.number));
     evidence.add(code.first);
   } else if (!record.unknown_errors.empty()) {
-    out.summary =
-        fmt::format("Not decidable from this: {} error lines, none of them known.", record.unknown_errors.size());
-  } else {
-    out.summary = fmt::format("Not decidable from this: no error line in {} lines.", record.lines);
+    out.summary = fmt::format("Not decidable from this: the log has errors that are not known, the first in line {}.",
+                              record.unknown_errors.front().line);
   }
 }
 

@@ -125,9 +125,14 @@ constexpr std::string_view kRefusedAndNotCreated = "node:refused-and-not-created
 /// The condition that the log asks for a SoC number that QNN is not known to have.
 constexpr std::string_view kUnknownSoc = "fact:unknown-soc";
 
+/// The condition that the log has lines and no error.
+constexpr std::string_view kSilent = "log:silent";
+
 /// Line where a condition holds first; kNowhere when it does not. Events that fulfil it are added to `events`.
 std::uint64_t line_of(std::string_view condition, const LogRecord& record, std::vector<const LogEvent*>& events) {
   if (condition.starts_with("stack:")) return record.stack == condition.substr(6) ? 1 : kNowhere;
+  if (condition == kSilent)
+    return record.lines > 0 && record.codes.empty() && record.unknown_errors.empty() ? 1 : kNowhere;
   if (condition == kRefusedAndNotCreated) {
     const auto node = std::find_if(record.nodes.begin(), record.nodes.end(),
                                    [](const LogNode& n) { return n.refused && n.not_created; });

@@ -20,9 +20,9 @@ struct LogRule {
   Confidence confidence = Confidence::none;
   /// Each clause must hold; it holds if one of its conditions does. A condition is the id of a pattern, "code:1002",
   /// "code:1002@finalize", "stack:mnn",
-  /// "fact:unknown-soc" (a SoC number that QNN is not known to have) or "node:refused-and-not-created" (one node that
-  /// validation refused and finalize then stopped at). The first clause
-  /// says where the rule's first line is.
+  /// "fact:unknown-soc" (a SoC number that QNN is not known to have), "node:refused-and-not-created" (one node that
+  /// validation refused and finalize then stopped at) or "log:silent" (it has lines, and none reports an error). The
+  /// first clause says where the rule's first line is.
   std::vector<std::vector<std::string>> when;
   std::vector<std::string> unless;    // conditions of which none may hold
   std::vector<std::string> evidence;  // further patterns whose lines support it

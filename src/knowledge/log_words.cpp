@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <re2/re2.h>
 
 #include <algorithm>
 #include <array>
@@ -242,14 +243,26 @@ std::string datatype_difference(const LogNode& node) {
   return fmt::format("{} [configuration {}]", fmt::join(parts, "; "), configuration);
 }
 
+std::string_view message_of(std::string_view line) {
+  // One alternative for each thing that loggers write before a message; a line may have several.
+  static const RE2 prefix(
+      R"((?:\d\d-\d\d [\d:.]+ +\d+ +\d+ [VDIWEF] [^:]{1,40}: |)"                            // logcat
+      R"(\d{4}-\d\d-\d\d [\d:.]+ +\d+-\d+ +\S+ +\S+ +[VDIWEFA] +|)"                           // Android Studio
+      R"((?:\d{4}-\d\d-\d\d [\d:.]+ )?\[(?:[VIWEF]:)?onnxruntime[^\]]{0,200}\] |)"          // ONNX Runtime
+      R"(\[\w{3} \w{3} +\d+ [\d:]+ \d{4}\] |\w{3} \w{3} +\d+ [\d:]+ \d{4} |)"               // asctime()
+      R"([DIWEF] [\d:.]+ executorch:[^\]]{1,80}\] |)"                                       // ExecuTorch
+      R"((?:INFO|WARNING|ERROR): \[[^\]]{1,80}\] |\[[\w./-]+\.(?:cc|cpp|c|h|hpp):\d+\] |)"  // LiteRT, mllm
+      R"(\[ *\d+\.\d+\] |\d+(?:\.\d+)?ms |)"                                                // kernel, QNN's tools
+      R"((?i:\[ *(?:error|warning|warn|info|debug|verbose|trace) *\]):? *|)"
+      R"(\[Qnn ExecuTorch\]:? *|\[?QNN_LOG(?:\[\d\]:|:\d\]) *|(?:QnnDsp +)?<[EWIVD]> *|QnnDsp +|)"
+      R"([\w./-]+\.(?:cc|cpp|c)(?::\d+)?:{1,2} ?(?i:error): ?| +))");  // graph preparation
+  std::string_view rest = line;
+  for (re2::StringPiece left(line); RE2::Consume(&left, prefix) && !left.empty();) rest = left;
+  return rest;
+}
+
 std::string reason_words(const EvidenceLine& reason) {
-  std::string text = reason.text;
-  // "QNN_LOG[1]:  <E> " and its like in front of the message.
-  for (const std::string_view prefix : {"QNN_LOG[1]:", "<E>"}) {
-    const std::size_t found = text.find(prefix);
-    if (found != std::string::npos && found < 48)
-      text = printable_line(text.substr(found + prefix.size()), text.size());
-  }
+  std::string text(message_of(reason.text));
   // "0x416" behind the word datatype.
   std::vector<std::string> words;
   if (text.find("atatype") != std::string::npos) {
@@ -264,6 +277,12 @@ std::string reason_words(const EvidenceLine& reason) {
   return words.empty() ? text : fmt::format("{} ({})", text, fmt::join(words, ", "));
 }
 
+void add_stack(Values& values, std::string_view stack) {
+  constexpr std::string_view kOthers[] = {"ort", "executorch", "genie", "litert", "ggml", "mllm"};
+  const bool other = std::find(std::begin(kOthers), std::end(kOthers), stack) != std::end(kOthers);
+  values.emplace(other ? "if_other" : "if_mnn", "");
+}
+
 Values values_of(const LogRecord& record, const std::vector<const LogEvent*>& events, std::string_view class_id) {
   Values values;
   for (const LogEvent* event : events)
@@ -271,12 +290,15 @@ Values values_of(const LogRecord& record, const std::vector<const LogEvent*>& ev
       if (!value.empty()) values.emplace(name, value);
   add_nodes(values, record, fate_of(class_id));
   add_operators(values, record);
+  add_stack(values, record.stack);
+  values.emplace("lines", fmt::format("{} line{}", record.lines, record.lines == 1 ? "" : "s"));
   if (values.contains("mnn_type")) {
     int number = 0;
     const std::string& text = values["mnn_type"];
     std::from_chars(text.data(), text.data() + text.size(), number);
     if (number != 0) values.emplace("operator", operator_type_name(number));
   }
+  if (const auto type = values.find("type"); type != values.end()) values.emplace("operator", type->second);
   if (!record.soc.empty()) values.emplace("soc", record.soc);
   if (!record.arch.empty()) values.emplace("arch", record.arch);
   for (const auto& [name, version] : record.versions) values.emplace(name, version);

@@ -29,6 +29,9 @@ std::string kernel_inputs_words(const std::vector<KernelInput>& inputs);
 /// supported set (FP16) has bool". Empty when the log lists no sets, or when one fits.
 std::string datatype_difference(const LogNode& node);
 
+/// A line's message: without the times, levels, tags and places in the code that loggers put before it.
+std::string_view message_of(std::string_view line);
+
 /// A reason in the library's words, with numbers of data types told in words behind it.
 std::string reason_words(const EvidenceLine& reason);
 
@@ -40,9 +43,14 @@ std::string reason_words(const EvidenceLine& reason);
 ///   need, limit, parts    sizes in words, and how many parts would fit
 ///   length                size of a buffer in words
 ///   inputs                of the operator that could not be created
+///   lines                 "21 lines": how many the log has
+///   if_mnn, if_other      empty; if_mnn is there unless the log is that of another runtime, if_other when it is
 using Values = std::map<std::string, std::string>;
 
 Values values_of(const LogRecord& record, const std::vector<const LogEvent*>& events, std::string_view class_id);
+
+/// Adds if_mnn or if_other. `stack` as in LogRecord.
+void add_stack(Values& values, std::string_view stack);
 
 /// Fills {name}; a part in square brackets is left out if a value in it is missing. A missing value outside brackets
 /// becomes "?".

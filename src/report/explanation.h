@@ -37,8 +37,12 @@ std::string finding_type_json(const FindingType& type);
 /// "QD0203 weight_scale_wrong: an operator that is computed with scaled weights"
 std::string finding_type_summary(const FindingType& type);
 
-/// The steps of a class without the parts that only a log can fill.
-std::vector<std::string> without_placeholders(const std::vector<std::string>& steps);
+/// What to do about a finding; the last step is a command.
+std::vector<std::string> finding_type_steps(const FindingType& type);
+
+/// Texts of a class without the parts that only a log can fill, and for every runtime.
+std::string without_log(std::string_view text);
+std::vector<std::string> without_log(const std::vector<std::string>& steps);
 
 /// A class of explanations.
 std::string class_text(const ExplanationClass& type, std::span<const SimilarCase> cases, const TextStyle& style);

@@ -135,16 +135,16 @@ std::string code_explanation_json(const ParsedCode& parsed, std::string_view sta
 
 std::string finding_type_json(const FindingType& type) {
   Json out = document("not_decidable", finding_type_summary(type), Confidence::none, Json::array(), Json::object(),
-                      Json::array(), {std::string(type.next), "See every operator: qnn-debug diagnose -vv ..."}, {});
+                      Json::array(), finding_type_steps(type), {});
   out["finding"] = Json{{"id", type.id}, {"cause", type.cause}};
   return dump_json(out);
 }
 
 std::string class_json(const ExplanationClass& type, std::span<const SimilarCase> cases) {
   Json out = document(type.id, type.title, Confidence::none, Json::array(), Json::object(), Json::array(),
-                      without_placeholders(type.next_steps), cases);
-  out["why"] = text_or_null(type.why);
-  out["experiment"] = text_or_null(type.experiment);
+                      without_log(type.next_steps), cases);
+  out["why"] = text_or_null(without_log(type.why));
+  out["experiment"] = text_or_null(without_log(type.experiment));
   return dump_json(out);
 }
 

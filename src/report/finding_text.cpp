@@ -18,9 +18,12 @@ constexpr std::size_t kMostConsumers = 2;
 
 bool is_warning(const Finding& finding) { return finding.kind == FindingKind::warning; }
 
-std::string head(const Finding& finding, const TextStyle& style) {
+/// "error[QD0203]: " and the text, which may need more lines.
+std::string head(const Finding& finding, Paint color, std::string_view text, const TextStyle& style) {
   const std::string level = fmt::format("{}[{}]", is_warning(finding) ? "warning" : "error", terminal_safe(finding.id));
-  return paint(style, is_warning(finding) ? Paint::warning : Paint::error, level) + ": ";
+  const std::string wrapped = wrap(fmt::format("{}: {}", level, text), 0, static_cast<std::size_t>(style.width));
+  return paint(style, is_warning(finding) ? Paint::warning : Paint::error, level) + ": " +
+         paint(style, color, wrapped.substr(level.size() + 2)) + '\n';
 }
 
 int operator_count(const Diagnosis& diagnosis) {
@@ -180,7 +183,10 @@ std::string steps_text(const Finding& finding, const Network& network, const Tex
   if (finding.consequence_of) {
     const OperatorRow* origin = network.op(*finding.consequence_of);
     const std::string name = origin == nullptr ? "" : ' ' + op_title(origin->type, origin->name);
-    out += step_text(style, "note", fmt::format("a consequence of operator #{}{}", *finding.consequence_of, name));
+    out += step_text(style, "note",
+                     *finding.consequence_of == finding.op_index
+                         ? "a consequence of the refusal of this operator"
+                         : fmt::format("a consequence of operator #{}{}", *finding.consequence_of, name));
   }
   if (finding.suspect) out += step_text(style, "open", suspect_text(*finding.suspect));
   for (const std::string& step : finding.next_steps) out += step_text(style, "try", terminal_safe(step));
@@ -214,13 +220,13 @@ std::string units_text(const std::optional<double>& bound_ratio) {
 
 std::string finding_line(const Finding& finding, const Diagnosis& diagnosis, const TextStyle& style) {
   const std::string where = place(finding, diagnosis);
-  return head(finding, style) + terminal_safe(finding.title) + (where.empty() ? "" : fmt::format(" ({})", where)) +
-         '\n';
+  return head(finding, Paint::none, terminal_safe(finding.title) + (where.empty() ? "" : fmt::format(" ({})", where)),
+              style);
 }
 
 std::string finding_text(const Finding& finding, const Diagnosis& diagnosis, const Network& network,
                          const TextStyle& style) {
-  std::string out = head(finding, style) + paint(style, Paint::bold, terminal_safe(finding.title)) + '\n';
+  std::string out = head(finding, Paint::bold, terminal_safe(finding.title), style);
   const TensorRow* tensor = network.dumped(finding.dump_tensor);
   const std::string where = place(finding, diagnosis);
   if (!where.empty()) out += fmt::format("  --> {}{}\n", where, tensor == nullptr ? "" : shape_of(*tensor));

@@ -10,10 +10,11 @@ namespace qnndbg {
 struct TextStyle {
   bool color = false;
   bool unicode = true;
-  int width = 100;      // columns
-  int verbosity = 0;    // 1: what was not judged and why; 2: every operator
-  std::string version;  // of the program, for the headline
-  std::string command;  // command line that made this view; "next" lines build on it. Empty: no such line
+  int width = 100;          // columns
+  int verbosity = 0;        // 1: what was not judged and why; 2: every operator
+  std::string version;      // of the program, for the headline
+  std::string command;      // command line that made this view; "next" lines build on it. Empty: no such line
+  std::string log_command;  // the one that explains the run's log. Empty: none
 };
 
 enum class Paint : unsigned char { none, bold, faint, error, warning, good, accent };

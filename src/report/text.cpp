@@ -48,8 +48,8 @@ class TextView {
   std::string render() {
     headline();
     notes();
-    log();
     findings();
+    log();
     overview();
     end_to_end();
     if (style_.verbosity >= 2) operators();
@@ -75,7 +75,9 @@ class TextView {
   std::string device() const;
   void headline();
   void notes();
+  bool log_is_in_findings() const;
   void log();
+  std::vector<const Finding*> ordered_findings() const;
   void findings();
   void overview();
   void end_to_end();
@@ -135,23 +137,48 @@ void TextView::notes() {
     line(fmt::format("and {} (-v)", plural(static_cast<long long>(d_.notes.size() - shown), "more note")));
 }
 
+/// The findings say it already when the log is what they were found in.
+bool TextView::log_is_in_findings() const {
+  return std::any_of(d_.findings.begin(), d_.findings.end(), [](const Finding& finding) {
+    return finding.kind == FindingKind::rejected || finding.kind == FindingKind::unregistered ||
+           finding.kind == FindingKind::load;
+  });
+}
+
 /// What the log says, unless it says nothing about a run that is sound.
 void TextView::log() {
-  if (!d_.log || (d_.log->class_id == "not_decidable" && is_clean())) return;
-  const std::string name = d_.log->class_id == "not_decidable" ? "log" : fmt::format("log[{}]", d_.log->class_id);
+  const bool undecided = d_.log && d_.log->class_id == "not_decidable";
+  if (!d_.log || (undecided && is_clean())) return;
+  const std::string seen = is_clean() ? "" : seen_before_text(cases_, style_);
+  if (log_is_in_findings() && seen.empty()) return;
   blank();
-  out_ += paint(style_, Paint::accent, name) + ": " +
-          wrap(fmt::format("{} (qnn-debug explain {})", terminal_safe(d_.log->summary), terminal_safe(d_.run.log)),
-               name.size() + 2, width()) +
-          '\n';
-  out_ += seen_before_text(cases_, style_);
+  if (!log_is_in_findings()) {
+    const std::string label = undecided ? "log" : fmt::format("log[{}]", d_.log->class_id);
+    const std::string text = wrap(fmt::format("{}: {}", label, terminal_safe(d_.log->summary)), 0, width());
+    out_ += paint(style_, Paint::accent, label) + text.substr(label.size()) + '\n';
+  }
+  out_ += seen;
+}
+
+/// By operator; of what is said about one operator, its refusal first: the rest follows from it.
+std::vector<const Finding*> TextView::ordered_findings() const {
+  std::vector<const Finding*> findings;
+  for (const Finding& finding : d_.findings) findings.push_back(&finding);
+  for (auto begin = findings.begin(); begin != findings.end();) {
+    const auto other = [&](const Finding* finding) { return finding->op_index != (*begin)->op_index; };
+    const auto end = std::find_if(begin, findings.end(), other);
+    std::stable_partition(begin, end, [](const Finding* f) { return f->kind == FindingKind::rejected; });
+    begin = end;
+  }
+  return findings;
 }
 
 void TextView::findings() {
   std::size_t in_full = 0;
   std::size_t as_lines = 0;
   std::size_t left_out = 0;
-  for (const Finding& finding : d_.findings) {
+  for (const Finding* listed : ordered_findings()) {
+    const Finding& finding = *listed;
     const bool all = style_.verbosity >= 1;
     if (all || (finding.kind != FindingKind::warning && in_full < kFindingsInFull)) {
       blank();
@@ -279,16 +306,22 @@ void TextView::coverage() {
   add(count(OpStatus::right), "right");
   add(count(OpStatus::inherited), "right but fed by a broken one");
   add(count(OpStatus::consequence), "wrong after a refused node");
-  add(count(OpStatus::not_judged), style_.verbosity >= 1 ? "not judged" : "not judged (-v says why)");
+  const bool no_dump = d_.run.dump.empty();
+  add(count(OpStatus::not_judged), no_dump                 ? "not judged (there is no dump)"
+                                   : style_.verbosity >= 1 ? "not judged"
+                                                           : "not judged (-v says why)");
   add(count(OpStatus::set_aside), "constant or shape only");
   line(fmt::format("{}: {}", plural(d_.coverage.ops_total, "operator"), fmt::join(parts, ", ")));
-  line(fmt::format("{} of {} dumped operators judged", d_.coverage.ops_judged, d_.coverage.ops_dumped));
+  if (!no_dump) line(fmt::format("{} of {} dumped operators judged", d_.coverage.ops_judged, d_.coverage.ops_dumped));
 }
 
 void TextView::next_command() {
+  if (style_.command.empty()) return;
   const bool more_to_say = !d_.coverage.not_judged.empty() || !is_clean();
-  if (style_.command.empty() || style_.verbosity >= 1 || !more_to_say) return;
-  out_ += fmt::format("next: {} -v\n", terminal_safe(style_.command));
+  if (style_.verbosity == 0 && more_to_say && !d_.run.dump.empty())
+    out_ += fmt::format("next: {} -v\n", terminal_safe(style_.command));
+  if (d_.log && !is_clean() && !style_.log_command.empty())
+    out_ += fmt::format("next: {}\n", terminal_safe(style_.log_command));
 }
 
 void TextView::verdict() {
