@@ -42,7 +42,8 @@ class NodeNames {
 
   /// The operator that a QNN node belongs to; nullptr when MNN inserted the node, or when its name does not tell.
   const OpNode* operator_of(std::string_view node) const {
-    const DumpRole role = names_.role(node);
+    // MNN's own messages have the operator's name as it is, QNN's the node's.
+    const DumpRole role = names_.role(qnn_node_name(node));
     if (role.kind == DumpRole::Kind::stage) return &graph_.ops[at(role.op)];
     // "LayerNorm_I_29_O_30": a type and counters of the backend, which tell the operator if it is the only one.
     const std::size_t counters = node.find("_I_");
@@ -169,7 +170,9 @@ class LogJoiner {
       add_load("encode_failed", type == log_.facts.values.end() ? "" : type->second);
     } else if (saw("mnn-finalize-failed") || log_.class_id.starts_with("finalize_")) {
       add_load("finalize_failed", "");
-    } else if (prevents_running(log_.class_id) || (saw("mnn-execute-failed") && !has_unregistered())) {
+    } else if (prevents_running(log_.class_id) ||
+               (!has_unregistered() &&
+                (saw("mnn-execute-failed") || saw("mnn-resize-failed") || log_.class_id == "op_unregistered"))) {
       add_load("load_error", "");
     }
   }
