@@ -26,7 +26,9 @@ bool prevents_running(std::string_view class_id) {
   return std::find(std::begin(kClasses), std::end(kClasses), class_id) != std::end(kClasses);
 }
 
-std::string line_words(const EvidenceLine& line) { return fmt::format("log line {}: {}", line.line, line.text); }
+std::string line_words(const EvidenceLine& line) {
+  return fmt::format("log line {}: {}", line.line, message_of(line.text));
+}
 
 /// "3110 = 0xc26 QNN_OP_PACKAGE_ERROR_VALIDATION_FAILURE"
 std::string code_words(int number) {

@@ -93,8 +93,11 @@ Explanation explain_scales(const Model& model) {
   const std::string file = model.path().filename().string();
   if (scan.invalid.empty()) {
     out.summary =
-        fmt::format("Not decidable from this: all {} quantization scales of {} are positive and finite{}.", scan.total,
-                    file, scan.unreadable.empty() ? "" : fmt::format(", {} could not be read", scan.unreadable.size()));
+        scan.total == 0 && scan.unreadable.empty()
+            ? fmt::format("Not decidable from this: {} has no quantization scales.", file)
+            : fmt::format("Not decidable from this: all {} quantization scales of {} are positive and finite{}.",
+                          scan.total, file,
+                          scan.unreadable.empty() ? "" : fmt::format(", {} could not be read", scan.unreadable.size()));
     out.why = "A model alone shows which operators and scales it has, not what a device made of them.";
     for (const std::string& problem : scan.unreadable) out.evidence.push_back({0, problem});
     out.next_steps = {"Judge a dumped run: qnn-debug diagnose --model model.mnn --inputs input/inputs.json --dump DIR"};

@@ -236,7 +236,8 @@ std::string explanation_text(const Explanation& e, std::span<const SimilarCase> 
 }
 
 std::string finding_type_summary(const FindingType& type) {
-  return fmt::format("{} {}: an operator {}", type.id, type.cause, type.title);
+  const std::string_view subject = type.id.starts_with("QD01") ? "an input" : "an operator";
+  return fmt::format("{} {}: {} {}", type.id, type.cause, subject, type.title);
 }
 
 std::vector<std::string> finding_type_steps(const FindingType& type) {
@@ -260,7 +261,7 @@ std::string finding_type_text(const FindingType& type, const TextStyle& style) {
          next_text(finding_type_steps(type), style);
 }
 
-std::string without_log(std::string_view text) { return fill_template(text, {{"if_mnn", ""}, {"if_other", ""}}); }
+std::string without_log(std::string_view text) { return fill_template(text, {{"if_mnn", ""}}); }
 
 std::vector<std::string> without_log(const std::vector<std::string>& steps) {
   std::vector<std::string> result;
