@@ -114,8 +114,10 @@ void say_undecided(const LogRecord& record, Explanation& out, EvidenceList& evid
                           fmt::format("See what {0} can mean: qnn-debug explain {0}", code.number));
     evidence.add(code.first);
   } else if (!record.unknown_errors.empty()) {
-    out.summary =
-        fmt::format("Not decidable from this: {} error lines, none of them known.", record.unknown_errors.size());
+    out.summary = fmt::format(
+        "Not decidable from this: {}, {} known.",
+        record.unknown_error_lines == 1 ? "one error line" : fmt::format("{} error lines", record.unknown_error_lines),
+        record.unknown_error_lines == 1 ? "not" : "none of them");
   } else {
     out.summary = fmt::format("Not decidable from this: no error line in {} lines.", record.lines);
   }
