@@ -27,12 +27,12 @@ std::string headline(const TextStyle& style, Paint color, const std::string& lab
 }
 
 std::string head(const Explanation& e, const TextStyle& style) {
-  std::string text = terminal_safe(e.summary);
+  const std::string text = terminal_safe(e.summary);
   if (e.class_id != kUndecided) return headline(style, Paint::error, fmt::format("error[{}]", e.class_id), text);
-  // The label says it already.
+  // The label says it already. Of a model there may be nothing to decide.
   constexpr std::string_view kSaid = "Not decidable from this: ";
-  if (text.starts_with(kSaid)) text.erase(0, kSaid.size());
-  return headline(style, Paint::warning, "not decidable", text);
+  if (!text.starts_with(kSaid)) return paint(style, Paint::bold, wrap(text, 0, width_of(style))) + '\n';
+  return headline(style, Paint::warning, "not decidable", text.substr(kSaid.size()));
 }
 
 /// `text` behind a gutter that its continuation lines keep. `begin` ends with the bar and may be painted; `bar` is
