@@ -245,9 +245,11 @@ TEST(LogWithoutDump, ALogThatTellsNothingIsInconclusive) {
 TEST(LogWithoutDump, ADirectoryWithoutARunIsExcusedByTheLogAlone) {
   const SmallRun run;
   run.directory().write("empty/readme.txt", "nothing here");
+  DiagnoseOptions told;
+  told.dump = run.directory().path() / "empty";
+  EXPECT_EQ(diagnosis_of(run, kUnregistered, std::move(told)).verdict, Verdict::load_failed);
   DiagnoseOptions options;
   options.dump = run.directory().path() / "empty";
-  EXPECT_EQ(diagnosis_of(run, kUnregistered, options).verdict, Verdict::load_failed);
   options.log = explain_log("ordinary words\n");
   const Result<Model> model = Model::open(run.model());
   ASSERT_TRUE(model);
@@ -272,6 +274,14 @@ NetSpec chain(const std::string& second_norm = {}) {
   return net;
 }
 
+OperatorRow row_of(const OpNode& op, OpStatus status) {
+  OperatorRow row;
+  row.index = op.index;
+  row.name = op.name;
+  row.status = status;
+  return row;
+}
+
 class Joined : public testing::Test {
  protected:
   /// All operators broken, each with a finding of its own, as if the dump showed it; then joined with the log.
@@ -284,7 +294,7 @@ class Joined : public testing::Test {
     }
     Diagnosis diagnosis;
     for (const OpNode& op : model->graph().ops) {
-      diagnosis.operators.push_back({.index = op.index, .name = op.name, .status = OpStatus::broken});
+      diagnosis.operators.push_back(row_of(op, OpStatus::broken));
       Finding bug;
       bug.op_index = op.index;
       diagnosis.findings.push_back(bug);
@@ -334,8 +344,7 @@ TEST_F(Joined, AWarningIsNoConsequence) {
   const Result<Model> model = Model::parse(bytes.bytes(), "net.mnn");
   ASSERT_TRUE(model);
   Diagnosis diagnosis;
-  for (const OpNode& op : model->graph().ops)
-    diagnosis.operators.push_back({.index = op.index, .name = op.name, .status = OpStatus::right});
+  for (const OpNode& op : model->graph().ops) diagnosis.operators.push_back(row_of(op, OpStatus::right));
   Finding warning;
   warning.kind = FindingKind::warning;
   warning.op_index = 3;
