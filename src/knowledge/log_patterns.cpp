@@ -17,8 +17,10 @@ extern const std::string_view log_patterns_json;
 }
 namespace {
 
-/// Enough for the automaton over all literals; RE2 would otherwise forget states and become slow.
-constexpr std::int64_t kLiteralMemory = 64 << 20;
+// RE2 builds its automata while it reads and forgets them beyond this: enough to stay fast, and together a bound on
+// what a hostile log can make of them.
+constexpr std::int64_t kLiteralMemory = 16 << 20;  // of the automata over all literals
+constexpr std::int64_t kPatternMemory = 1 << 20;   // of one regular expression
 /// Groups of one pattern; a test checks the table against it.
 constexpr int kMaxGroups = 12;
 
@@ -82,6 +84,7 @@ re2::RE2::Options options() {
   // Bytes, not characters: a log need not be UTF-8.
   options.set_encoding(re2::RE2::Options::EncodingLatin1);
   options.set_log_errors(false);
+  options.set_max_mem(kPatternMemory);
   return options;
 }
 
