@@ -59,7 +59,7 @@ const std::set<std::string> kGroups = {
     // sizes
     "need_bytes", "limit_bytes", "need_kib", "limit_kib", "length_bytes", "fd",
     // files, tools and libraries
-    "what", "where", "library", "symbol", "symbol2", "file", "source_line", "step", "attempt", "attempts", "command",
+    "what", "where", "library", "symbol", "symbol2", "symbol3", "nodes_refused", "file", "source_line", "step", "attempt", "attempts", "command",
     "tool", "process", "process2", "domain", "permission", "target",
     // measurements
     "error", "max", "value",
@@ -301,7 +301,7 @@ TEST(MatchLogLine, CapturesByName) {
 
 TEST(MatchLogLine, ANumberThatAPatternNamedIsNotFoundAgain) {
   EXPECT_THAT(ids_in("Failed to validate op conv_1 with error 0xc26"), Not(Contains("generic-error-code")));
-  EXPECT_THAT(ids_in("my own call failed: 6001"), ElementsAre("generic-error-code"));
+  EXPECT_THAT(ids_in("my own graphExecute failed: 6001"), ElementsAre("generic-error-code"));
 }
 
 TEST(MatchLogLine, AnErrorLineThatIsKnownIsNoUnknownOne) {

@@ -519,7 +519,7 @@ TEST(LogReader, ManyArchitecturesInAListingTellNone) {
 
 TEST(LogReader, CodesWithTheStageThatTheyComeFrom) {
   const LogRecord record = read_log(
-      "Failed to finalize graph (id: 1) with err 1002\nmy call failed: 1002\nQNN_GRAPH_ERROR_INVALID_TENSOR\n");
+      "Failed to finalize graph (id: 1) with err 1002\nmy graph call failed: 1002\nQNN_GRAPH_ERROR_INVALID_TENSOR\n");
   ASSERT_THAT(record.codes, SizeIs(2));
   EXPECT_EQ(record.codes[0].number, 1002);
   EXPECT_EQ(record.codes[0].stage, "finalize");

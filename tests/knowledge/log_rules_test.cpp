@@ -36,7 +36,8 @@ nlohmann::json file() {
 /// Names that a template may use: groups of the patterns, and what log_words.h adds.
 std::set<std::string> known_values() {
   std::set<std::string> names = {"nodes", "node_count", "operators", "operator",  "reason", "need", "limit",
-                                 "parts", "size",       "inputs",    "code_name", "soc",    "arch", "lines"};
+                                 "parts", "size",       "inputs",    "code_name", "soc",    "arch", "lines",
+                                 "if_mnn", "if_other"};
   for (const LogPattern& pattern : log_patterns()) {
     re2::RE2::Options options;
     options.set_encoding(re2::RE2::Options::EncodingLatin1);
@@ -75,7 +76,8 @@ bool ends_with_a_command_or_what_to_send(const std::string& step) {
 }
 
 bool is_condition(const std::string& condition) {
-  if (condition == "node:refused-and-not-created") return true;
+  if (condition == "node:refused-and-not-created" || condition == "fact:unknown-soc" || condition == "log:silent")
+    return true;
   if (condition.starts_with("stack:")) {
     const std::string stack = condition.substr(6);
     return std::any_of(log_patterns().begin(), log_patterns().end(),
@@ -221,15 +223,20 @@ TEST(MatchRules, EventsStandInTheOrderOfTheLogAndOnce) {
 
 TEST(MatchRules, NothingHoldsForNothing) {
   EXPECT_THAT(match_rules(LogRecord{}), IsEmpty());
-  EXPECT_THAT(match_rules(read_log("an ordinary line\n")), IsEmpty());
+  const LogRecord ordinary = read_log("an ordinary line\n");
+  const std::vector<RuleMatch> matches = match_rules(ordinary);
+  ASSERT_EQ(matches.size(), 1U);
+  EXPECT_EQ(matches[0].rule->id, "silent");
 }
 
 TEST(MatchRules, AnExceptionLiftsARule) {
   const std::string denied =
       "avc:  denied  { read } for comm=\"a\" name=\"adsprpc-smd\" scontext=a tcontext=u:object_r:xdsp_device:s0 "
       "tclass=c\n";
-  EXPECT_EQ(deciding(denied), "selinux");
-  EXPECT_EQ(deciding(denied + "open_hal_session: opened device fd 12\n"), "");
+  EXPECT_EQ(deciding(denied), "selinux-alone");
+  EXPECT_EQ(deciding(denied + "open_hal_session: opened device fd 12\n"), "silent")
+      << "the denial did no harm";
+  EXPECT_EQ(deciding(denied + "Failed to load skel, error: 4000\n"), "selinux");
   EXPECT_EQ(deciding("Can't Find type=5 backend, use 0 instead\n"), "fallback-without-qnn");
   EXPECT_EQ(deciding("Can't Find type=5 backend, use 0 instead\nMNN_QNN: Loaded HTP backend.\n"), "fallback");
 }
@@ -290,7 +297,7 @@ TEST(ExplainRecord, WhatIsNotDecidableSaysWhatIsThere) {
   std::string unknown;
   for (int i = 0; i < 20; ++i) unknown += "QNN_LOG[1]:  <E> words that nobody has seen\n";
   EXPECT_EQ(explain_log(unknown).summary, "Not decidable from this: 20 error lines, none of them known.");
-  const Explanation number = explain_log("my call failed: 1002\n");
+  const Explanation number = explain_log("my graph call failed: 1002\n");
   EXPECT_EQ(number.class_id, "not_decidable");
   EXPECT_THAT(number.summary, testing::HasSubstr("1002"));
 }
