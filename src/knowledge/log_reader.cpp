@@ -145,8 +145,11 @@ struct LogReader::Implementation {
     if (!in_line) --record.lines;  // the line after the last newline begins with the next block
   }
 
+  /// By memchr, which looks at many bytes at a time.
   static std::uint64_t count_newlines(std::string_view text) {
-    return static_cast<std::uint64_t>(std::count(text.begin(), text.end(), '\n'));
+    std::uint64_t count = 0;
+    for (std::size_t at = text.find('\n'); at != std::string_view::npos; at = text.find('\n', at + 1)) ++count;
+    return count;
   }
 
   void read_line(std::string_view line) {

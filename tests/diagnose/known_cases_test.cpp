@@ -1,14 +1,21 @@
-// Known cases that only tensors tell: each is made as a dump and diagnosed.
+// Known cases: those that only tensors tell are made as a dump and diagnosed; the logs of the others (tests/knowledge/
+// logs, named after their case) lead back to the case.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
 #include <memory>
 #include <random>
 
 #include "diagnose/diagnose.h"
 #include "dump/temp_dir.h"
 #include "faults/faults.h"
+#include "knowledge/case_store.h"
+#include "report/explanation.h"
 
 namespace qnndbg {
 namespace {
@@ -179,6 +186,39 @@ TEST(KnownCaseC29, TheFirstConvolutionThatOverflowsIsNamedAndNoLaterOne) {
   for (const OperatorRow& row : diagnosis.operators) {
     EXPECT_NE(row.status, OpStatus::broken) << row.name;
   }
+}
+
+// --- Logs lead to their case
+// -------------------------------------------------------------------------------------------
+
+/// Id of the case that is shown first for a log; empty: none is near enough.
+std::string nearest_case(const std::filesystem::path& log) {
+  std::ifstream file(log, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  std::vector<const KnownCase*> cases;
+  for (const KnownCase& known : built_in_cases()) cases.push_back(&known);
+  const std::vector<SimilarCase> nearest = nearest_cases(cases, fingerprint_of(explain_log(text)), 1);
+  return nearest.empty() ? "" : nearest.front().known.id;
+}
+
+TEST(KnownCases, ALogIsShownItsOwnCaseOrNone) {
+  // The lines of these are those of another case, and what tells the two apart is not in them.
+  const std::map<std::string, std::string> kOtherwise = {{"C17_ort_nested_chain", "C25"},
+                                                         {"C18_arch_overwritten", "C26"}};
+  int logs = 0;
+  int found = 0;
+  const auto directory = std::filesystem::path(QNNDBG_SOURCE_DIR) / "tests" / "knowledge" / "logs";
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    const std::string name = entry.path().stem().string();
+    if (entry.path().extension() != ".log" || name[0] != 'C') continue;
+    ++logs;
+    const std::string nearest = nearest_case(entry.path());
+    if (nearest == name.substr(0, 3)) ++found;
+    const auto otherwise = kOtherwise.find(name);
+    EXPECT_THAT(nearest, testing::AnyOf("", otherwise == kOtherwise.end() ? name.substr(0, 3) : otherwise->second))
+        << name;
+  }
+  EXPECT_GE(found, logs / 2) << "of " << logs;
 }
 
 }  // namespace
