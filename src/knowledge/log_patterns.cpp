@@ -67,7 +67,6 @@ std::vector<LogPattern> read_table() {
     pattern.fate = fate_of(entry.value("node", ""));
     pattern.datatypes = datatypes_of(entry.value("datatypes", ""));
     pattern.reason = entry.value("reason", false);
-    pattern.names_node = entry.value("names_node", false);
     pattern.encode = entry.value("encode", false);
     if (const auto above = entry.find("only_above"); above != entry.end())
       pattern.only_above = {above->value("value", ""), above->value("of", ""), above->value("share", 0.0)};

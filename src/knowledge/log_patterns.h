@@ -40,7 +40,6 @@ struct LogPattern {
   NodeFate fate = NodeFate::none;
   DatatypePart datatypes = DatatypePart::none;
   bool reason = false;      // says why the node that is named next was refused
-  bool names_node = false;  // a reason that names the node itself
   bool encode = false;      // MNN itself could not write the operator
   /// The line counts only if group `value` exceeds `share` times group `of`; empty: it always counts.
   struct Above {

@@ -190,6 +190,9 @@ Fingerprint fingerprint_of(const Explanation& e) {
     add(print.stages, code.stage);
   }
   print.patterns = e.patterns;
+  for (const std::string& id : e.patterns)
+    if (const int pattern = find_log_pattern(id); pattern >= 0)
+      add(print.stages, log_patterns()[static_cast<std::size_t>(pattern)].stage);
   for (const LogNode& node : e.facts.nodes) {
     add(print.operators, node.type);
     add(print.kernels, node.kernel);

@@ -37,7 +37,7 @@ constexpr int kMaxGroups = 11;
 const std::set<std::string> kRoles = {"cause", "symptom", "consequence", "detail", "fact",
                                       "code",  "other",   "noise",       "glue"};
 const std::set<std::string> kFields = {"id",         "role",     "class",     "stage",  "stack",      "means",
-                                       "strength",   "node",     "datatypes", "reason", "names_node", "encode",
+                                       "strength",   "node",     "datatypes", "reason", "encode",
                                        "only_above", "literals", "regex",     "example"};
 const std::set<std::string> kFates = {"refused", "not_created", "unregistered", "unsupported"};
 const std::set<std::string> kParts = {"requested", "supported", "member"};
@@ -205,9 +205,6 @@ TEST_P(EveryPattern, ConditionsNameGroupsOfTheRegex) {
     EXPECT_GT(condition.share, 0);
   }
   if (pattern().fate != NodeFate::none) {
-    EXPECT_TRUE(groups.contains("node"));
-  }
-  if (pattern().names_node) {
     EXPECT_TRUE(groups.contains("node"));
   }
   if (pattern().datatypes == DatatypePart::member) {
