@@ -36,9 +36,9 @@ constexpr int kMaxGroups = 11;
 
 const std::set<std::string> kRoles = {"cause", "symptom", "consequence", "detail", "fact",
                                       "code",  "other",   "noise",       "glue"};
-const std::set<std::string> kFields = {"id",         "role",     "class",     "stage",  "stack",      "means",
-                                       "strength",   "node",     "datatypes", "reason", "encode",
-                                       "only_above", "literals", "regex",     "example"};
+const std::set<std::string> kFields = {"id",     "role",       "class",    "stage",     "stack",
+                                       "means",  "strength",   "node",     "datatypes", "reason",
+                                       "encode", "only_above", "literals", "regex",     "example"};
 const std::set<std::string> kFates = {"refused", "not_created", "unregistered", "unsupported"};
 const std::set<std::string> kParts = {"requested", "supported", "member"};
 const std::set<std::string> kStacks = {"mnn",  "ort",  "executorch", "genie",   "litert",
@@ -59,8 +59,8 @@ const std::set<std::string> kGroups = {
     // sizes
     "need_bytes", "limit_bytes", "need_kib", "limit_kib", "length_bytes", "fd",
     // files, tools and libraries
-    "what", "where", "library", "symbol", "symbol2", "symbol3", "nodes_refused", "file", "source_line", "step", "attempt", "attempts", "command",
-    "tool", "process", "process2", "domain", "permission", "target",
+    "what", "where", "library", "symbol", "symbol2", "symbol3", "nodes_refused", "file", "source_line", "step",
+    "attempt", "attempts", "command", "tool", "process", "process2", "domain", "permission", "target",
     // measurements
     "error", "max", "value",
     // facts

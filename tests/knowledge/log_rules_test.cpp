@@ -35,9 +35,9 @@ nlohmann::json file() {
 
 /// Names that a template may use: groups of the patterns, and what log_words.h adds.
 std::set<std::string> known_values() {
-  std::set<std::string> names = {"nodes", "node_count", "operators", "operator",  "reason", "need", "limit",
-                                 "parts", "size",       "inputs",    "code_name", "soc",    "arch", "lines",
-                                 "if_mnn", "if_other"};
+  std::set<std::string> names = {"nodes", "node_count", "operators", "operator", "reason",    "need",
+                                 "limit", "parts",      "size",      "inputs",   "code_name", "soc",
+                                 "arch",  "lines",      "if_mnn",    "if_other"};
   for (const LogPattern& pattern : log_patterns()) {
     re2::RE2::Options options;
     options.set_encoding(re2::RE2::Options::EncodingLatin1);
@@ -234,8 +234,7 @@ TEST(MatchRules, AnExceptionLiftsARule) {
       "avc:  denied  { read } for comm=\"a\" name=\"adsprpc-smd\" scontext=a tcontext=u:object_r:xdsp_device:s0 "
       "tclass=c\n";
   EXPECT_EQ(deciding(denied), "selinux-alone");
-  EXPECT_EQ(deciding(denied + "open_hal_session: opened device fd 12\n"), "silent")
-      << "the denial did no harm";
+  EXPECT_EQ(deciding(denied + "open_hal_session: opened device fd 12\n"), "silent") << "the denial did no harm";
   EXPECT_EQ(deciding(denied + "Failed to load skel, error: 4000\n"), "selinux");
   EXPECT_EQ(deciding("Can't Find type=5 backend, use 0 instead\n"), "fallback-without-qnn");
   EXPECT_EQ(deciding("Can't Find type=5 backend, use 0 instead\nMNN_QNN: Loaded HTP backend.\n"), "fallback");
