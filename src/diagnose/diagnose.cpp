@@ -781,7 +781,8 @@ Result<Diagnosis> diagnose(const Model& model, const DiagnoseOptions& options) {
       out.seconds = elapsed();
       return out;
     }
-    if (!options.log || std::filesystem::exists(options.dump / "manifest_000000.tsv")) return fail(opened.error());
+    const bool holds_an_execution = Dump::open(options.dump).has_value();
+    if (!options.log || holds_an_execution) return fail(opened.error());
     out = read_log_alone(model, options);
     out.notes.push_back(opened.error().message);
     finish(model, options, out);

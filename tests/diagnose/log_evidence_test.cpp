@@ -256,6 +256,21 @@ TEST(LogWithoutDump, ADirectoryWithoutARunIsExcusedByTheLogAlone) {
   EXPECT_FALSE(diagnose(*model, options)) << "neither tells anything";
 }
 
+TEST(LogWithoutDump, AnExecutionThatCannotBeUsedIsNotExcused) {
+  const SmallRun run;
+  // Of another model, and not the first of its process.
+  run.directory().write("other/manifest_000007.tsv",
+                        "index\tname\tfile\tdata_type\tdimensions\tquant_encoding\tscale\toffset\n"
+                        "0\tt1\tx.raw\t562\t1x1\t2147483647\t0\t0\n");
+  run.directory().write("other/x.raw", "1234");
+  const Result<Model> model = Model::open(run.model());
+  ASSERT_TRUE(model) << model.error().message;
+  DiagnoseOptions options;
+  options.dump = run.directory().path() / "other";
+  options.log = explain_log(kOutOfMemory);
+  EXPECT_FALSE(diagnose(*model, options)) << "the log would explain it, but something did run";
+}
+
 // --- Several operators -----------------------------------------------------------------------------------------------
 
 OpSpec plain(int type, const std::string& name, int in, int out) {
