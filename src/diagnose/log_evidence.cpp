@@ -17,14 +17,9 @@ constexpr std::size_t kMaxReasons = 4;
 
 std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
-/// Classes of failures after which no graph runs.
-bool prevents_running(std::string_view class_id) {
-  constexpr std::string_view kClasses[] = {
-      "library_not_found", "sdk_mix",           "version_mismatch",           "skel_load_failed",
-      "permission_denied", "soc_arch_mismatch", "device_create_failed",       "context_refused",
-      "out_of_memory",     "backend_not_built", "finalize_op_not_created",    "finalize_graph_too_large",
-      "finalize_tcm",      "conversion_crash",  "finalize_weights_not_mapped"};
-  return std::find(std::begin(kClasses), std::end(kClasses), class_id) != std::end(kClasses);
+bool prevents_run(std::string_view class_id) {
+  const ExplanationClass* type = find_explanation_class(class_id);
+  return type != nullptr && type->prevents_run;
 }
 
 std::string line_words(const EvidenceLine& line) {
@@ -180,7 +175,7 @@ class LogJoiner {
       add_load("encode_failed", type == log_.facts.values.end() ? "" : type->second);
     } else if (saw("mnn-finalize-failed") || log_.class_id.starts_with("finalize_")) {
       add_load("finalize_failed", "");
-    } else if (prevents_running(log_.class_id) ||
+    } else if (prevents_run(log_.class_id) ||
                (!has_unregistered() &&
                 (saw("mnn-execute-failed") || saw("mnn-resize-failed") || log_.class_id == "op_unregistered"))) {
       add_load("load_error", "");

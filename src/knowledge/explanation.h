@@ -17,11 +17,12 @@ std::string_view name_of(Confidence confidence);
 
 /// A class of failures (ids and titles: data/log_rules.json).
 struct ExplanationClass {
-  std::string id;          // "skel_load_failed"
-  std::string title;       // "the DSP side could not load the skel library"
-  std::string summary;     // template, when the rule has none (log_rules.h)
-  std::string why;         // what is behind it, a few sentences
-  std::string experiment;  // one control experiment that separates this class from its neighbours
+  std::string id;             // "skel_load_failed"
+  std::string title;          // "the DSP side could not load the skel library"
+  bool prevents_run = false;  // after such a failure no graph runs
+  std::string summary;        // template, when the rule has none (log_rules.h)
+  std::string why;            // what is behind it, a few sentences
+  std::string experiment;     // one control experiment that separates this class from its neighbours
   std::vector<std::string> next_steps;
   std::vector<std::string> send;  // what to attach when this has to be asked elsewhere
 };

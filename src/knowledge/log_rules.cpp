@@ -89,6 +89,7 @@ Tables read_tables() {
   for (const nlohmann::json& entry : file.value("classes", none))
     tables.classes.push_back({.id = entry.value("id", ""),
                               .title = entry.value("title", ""),
+                              .prevents_run = entry.value("prevents_run", false),
                               .summary = entry.value("summary", ""),
                               .why = entry.value("why", ""),
                               .experiment = entry.value("experiment", ""),

@@ -138,7 +138,8 @@ TEST(LogClasses, AreThoseOfTheListOfCauses) {
 }
 
 TEST(LogRuleFile, HasNoFieldsThatNobodyReads) {
-  const std::set<std::string> kClassFields = {"id", "title", "summary", "why", "experiment", "next_steps", "send"};
+  const std::set<std::string> kClassFields = {"id",  "title",      "prevents_run", "summary",
+                                              "why", "experiment", "next_steps",   "send"};
   const std::set<std::string> kRuleFields = {"id",       "class",   "strength", "confidence", "when",      "unless",
                                              "evidence", "summary", "why",      "experiment", "next_steps"};
   const std::set<std::string> kConfidences = {"none", "low", "medium", "high"};
