@@ -130,10 +130,11 @@ void add_fingerprint(CLI::App& command, FingerprintArguments& arguments) {
   add_values(command, "--pattern", rest.patterns, "ID", "Log pattern, such as op-creation-failure");
   add_values(command, "--operator", rest.operators, "TYPE", "Operator type of QNN or MNN");
   add_values(command, "--kernel", rest.kernels, "NAME", "HTP kernel, such as q::layernorm_2d_fp16");
-  add_values(command, "--stage", rest.stages, "STAGE", "Where it failed: load, device, validate, finalize, ...");
+  add_values(command, "--stage", rest.stages, "STAGE",
+             "Where it failed: load_library, device, validate, finalize, ...");
   add_values(command, "--arch", rest.archs, "vNN", "HTP architecture");
   add_values(command, "--soc", rest.socs, "SOC", "SoC, by QNN's number or model");
-  add_values(command, "--stack", rest.stacks, "NAME", "Who called QNN: mnn, mnn-llm, ort, executorch, ...");
+  add_values(command, "--stack", rest.stacks, "NAME", "Who called QNN: mnn, ort, executorch, ...");
   add_values(command, "--sdk", rest.sdk_versions, "VERSION", "Version of the QNN SDK");
   add_values(command, "--mnn", rest.mnn_versions, "VERSION", "Version of MNN");
 }

@@ -32,9 +32,9 @@ Result<LogRecord> read_all(int descriptor, const std::string& name, std::int64_t
   Progress progress;
   const auto buffer = std::make_unique<std::array<char, kPortion>>();
   std::int64_t done = 0;
-  while (true) {
+  // Ctrl-C ends `adb logcat | qnn-debug explain -`; what came before it is what the user wants explained.
+  while (!interrupted()) {
     const ssize_t count = ::read(descriptor, buffer->data(), buffer->size());
-    // Ctrl-C ends `adb logcat | qnn-debug explain -`; what came before it is what the user wants explained.
     if (interrupted()) break;
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return fail("{}: {}", name, std::strerror(errno));

@@ -1,6 +1,7 @@
 #include "diagnose/log_evidence.h"
 
 #include <algorithm>
+#include <map>
 
 #include "dump/dump.h"
 #include "knowledge/codes.h"
@@ -26,7 +27,9 @@ bool prevents_running(std::string_view class_id) {
   return std::find(std::begin(kClasses), std::end(kClasses), class_id) != std::end(kClasses);
 }
 
-std::string line_words(const EvidenceLine& line) { return fmt::format("log line {}: {}", line.line, line.text); }
+std::string line_words(const EvidenceLine& line) {
+  return fmt::format("log line {}: {}", line.line, message_of(line.text));
+}
 
 /// "3110 = 0xc26 QNN_OP_PACKAGE_ERROR_VALIDATION_FAILURE"
 std::string code_words(int number) {
@@ -38,12 +41,18 @@ std::string code_words(int number) {
 /// From the names of QNN nodes to operators of the model.
 class NodeNames {
  public:
-  explicit NodeNames(const Graph& graph) : graph_(graph), names_(graph) {}
+  explicit NodeNames(const Graph& graph) : graph_(graph), names_(graph) {
+    for (const OpNode& op : graph.ops)
+      if (!op.name.empty()) operators_.try_emplace(qnn_node_name(op.name), op.index);
+  }
 
   /// The operator that a QNN node belongs to; nullptr when MNN inserted the node, or when its name does not tell.
   const OpNode* operator_of(std::string_view node) const {
     // MNN's own messages have the operator's name as it is, QNN's the node's.
-    const DumpRole role = names_.role(qnn_node_name(node));
+    const std::string name = qnn_node_name(node);
+    // An operator may be called like a tensor ("t5"), which a dump's names would take it for.
+    if (const auto exact = operators_.find(name); exact != operators_.end()) return &graph_.ops[at(exact->second)];
+    const DumpRole role = names_.role(name);
     if (role.kind == DumpRole::Kind::stage) return &graph_.ops[at(role.op)];
     // "LayerNorm_I_29_O_30": a type and counters of the backend, which tell the operator if it is the only one.
     const std::size_t counters = node.find("_I_");
@@ -62,6 +71,7 @@ class NodeNames {
  private:
   const Graph& graph_;
   const DumpNames names_;
+  std::map<std::string, int> operators_;  // by node name
 };
 
 class LogJoiner {

@@ -119,8 +119,10 @@ void say_undecided(const LogRecord& record, Explanation& out, EvidenceList& evid
                           fmt::format("See what {0} can mean: qnn-debug explain {0}", code.number));
     evidence.add(code.first);
   } else if (!record.unknown_errors.empty()) {
-    out.summary = fmt::format("Not decidable from this: the log has errors that are not known, the first in line {}.",
-                              record.unknown_errors.front().line);
+    out.summary =
+        record.unknown_error_lines == 1
+            ? "Not decidable from this: one error line, not known."
+            : fmt::format("Not decidable from this: {} error lines, none of them known.", record.unknown_error_lines);
   }
 }
 

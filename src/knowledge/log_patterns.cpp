@@ -1,14 +1,15 @@
 #include "knowledge/log_patterns.h"
 
 #include <re2/re2.h>
+#include <re2/set.h>
 
 #include <algorithm>
 #include <cstdlib>
-#include <map>
+#include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <optional>
-#include <unordered_map>
 
 namespace qnndbg {
 namespace embedded {
@@ -16,8 +17,10 @@ extern const std::string_view log_patterns_json;
 }
 namespace {
 
-/// Enough for the automaton over all literals; RE2 would otherwise forget states and become slow.
-constexpr std::int64_t kLiteralMemory = 64 << 20;
+// RE2 builds its automata while it reads and forgets them beyond this: enough to stay fast, and together a bound on
+// what a hostile log can make of them.
+constexpr std::int64_t kLiteralMemory = 16 << 20;  // of the automata over all literals
+constexpr std::int64_t kPatternMemory = 1 << 20;   // of one regular expression
 /// Groups of one pattern; a test checks the table against it.
 constexpr int kMaxGroups = 12;
 
@@ -64,7 +67,6 @@ std::vector<LogPattern> read_table() {
     pattern.fate = fate_of(entry.value("node", ""));
     pattern.datatypes = datatypes_of(entry.value("datatypes", ""));
     pattern.reason = entry.value("reason", false);
-    pattern.names_node = entry.value("names_node", false);
     pattern.encode = entry.value("encode", false);
     if (const auto above = entry.find("only_above"); above != entry.end())
       pattern.only_above = {above->value("value", ""), above->value("of", ""), above->value("share", 0.0)};
@@ -81,14 +83,8 @@ re2::RE2::Options options() {
   // Bytes, not characters: a log need not be UTF-8.
   options.set_encoding(re2::RE2::Options::EncodingLatin1);
   options.set_log_errors(false);
+  options.set_max_mem(kPatternMemory);
   return options;
-}
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; });
-  return result;
 }
 
 /// Whether the numbers that a line tells make it count.
@@ -131,77 +127,93 @@ int find_log_pattern(std::string_view id) {
 
 namespace {
 
-/// One for the whole process: RE2 objects may be used by several threads, and keep what they learned.
-struct Matcher {
-  struct Compiled {
-    std::once_flag once;
-    std::unique_ptr<re2::RE2> regex;  // made when it is first needed
-  };
-  std::optional<re2::RE2> literals;
-  std::unordered_map<std::string, std::vector<int>> patterns_of;  // by literal in lower case
-  std::vector<Compiled> regexes;                                  // by pattern
+re2::RE2::Options literal_options() {
+  re2::RE2::Options literals = options();
+  literals.set_case_sensitive(false);
+  literals.set_max_mem(kLiteralMemory);
+  return literals;
+}
 
-  Matcher() : regexes(log_patterns().size()) {
+/// One for the whole process: RE2 objects may be used by several threads, and keep what they learned.
+class Matcher {
+ public:
+  Matcher() : regexes_(log_patterns().size()), literals_(literal_options(), re2::RE2::UNANCHORED) {
     const std::span<const LogPattern> table = log_patterns();
-    std::map<std::string, std::vector<int>> owners;
-    for (std::size_t i = 0; i < table.size(); ++i)
-      for (const std::string& literal : table[i].literals) owners[lower(literal)].push_back(static_cast<int>(i));
     std::string alternation;
-    for (const auto& [literal, own] : owners) {
-      if (!alternation.empty()) alternation += '|';
-      alternation += re2::RE2::QuoteMeta(literal);
-      // The automaton reports the longest literal at a place; those within it are found by this.
-      for (const auto& [other, theirs] : owners) {
-        if (literal.find(other) == std::string::npos) continue;
-        std::vector<int>& all = patterns_of[literal];
-        all.insert(all.end(), theirs.begin(), theirs.end());
+    for (std::size_t i = 0; i < table.size(); ++i) {
+      for (const std::string& literal : table[i].literals) {
+        const std::string quoted = re2::RE2::QuoteMeta(literal);
+        literals_.Add(quoted, nullptr);
+        owners_.push_back(static_cast<int>(i));
+        if (!alternation.empty()) alternation += '|';
+        alternation += quoted;
       }
     }
-    re2::RE2::Options literal_options = options();
-    literal_options.set_case_sensitive(false);
-    literal_options.set_longest_match(true);
-    literal_options.set_max_mem(kLiteralMemory);
-    literals.emplace(alternation, literal_options);
+    literals_.Compile();
+    first_.emplace(alternation, literal_options());
   }
 
-  const re2::RE2& regex(int pattern) {
-    Compiled& compiled = regexes[static_cast<std::size_t>(pattern)];
-    std::call_once(compiled.once, [&] {
-      compiled.regex = std::make_unique<re2::RE2>(log_patterns()[static_cast<std::size_t>(pattern)].regex, options());
-    });
-    return *compiled.regex;
+  std::size_t find_literal(std::string_view text, std::size_t from) const {
+    re2::StringPiece literal;
+    if (!first_->Match(text, from, text.size(), re2::RE2::UNANCHORED, &literal, 1)) return std::string_view::npos;
+    return static_cast<std::size_t>(literal.data() - text.data());
   }
 
+  /// The patterns that have a literal in this line, in the order of the table.
   std::vector<int> candidates(std::string_view line) const {
     std::vector<int> found;
-    std::size_t from = 0;
-    re2::StringPiece literal;
-    while (from < line.size() && literals->Match(line, from, line.size(), re2::RE2::UNANCHORED, &literal, 1)) {
-      if (const auto entry = patterns_of.find(lower({literal.data(), literal.size()})); entry != patterns_of.end())
-        for (const int pattern : entry->second)
-          if (std::find(found.begin(), found.end(), pattern) == found.end()) found.push_back(pattern);
-      from = static_cast<std::size_t>(literal.data() - line.data()) + 1;
+    re2::RE2::Set::ErrorInfo problem{};
+    if (literals_.Match(line, &found, &problem)) {
+      for (int& literal : found) literal = owners_[static_cast<std::size_t>(literal)];
+      std::sort(found.begin(), found.end());
+      found.erase(std::unique(found.begin(), found.end()), found.end());
+    } else if (problem.kind != re2::RE2::Set::kNoError) {
+      // The automaton ran out of memory: slower, and the same result.
+      found.resize(log_patterns().size());
+      std::iota(found.begin(), found.end(), 0);
     }
-    std::sort(found.begin(), found.end());
     return found;
   }
 
   std::optional<PatternMatch> try_pattern(int pattern, std::string_view line) {
-    const re2::RE2& expression = regex(pattern);
+    const Compiled& compiled = regex_of(pattern);
     re2::StringPiece groups[kMaxGroups];
-    const int count = std::min(kMaxGroups, expression.NumberOfCapturingGroups() + 1);
-    if (!expression.ok() || !expression.Match(line, 0, line.size(), re2::RE2::UNANCHORED, groups, count))
+    if (!compiled.regex->Match(line, 0, line.size(), re2::RE2::UNANCHORED, groups, compiled.groups))
       return std::nullopt;
     PatternMatch match;
     match.pattern = pattern;
     match.begin = static_cast<std::size_t>(groups[0].data() - line.data());
     match.end = match.begin + groups[0].size();
-    for (const auto& [name, index] : expression.NamedCapturingGroups())
-      if (index < count && groups[index].data() != nullptr)
-        match.captures.emplace_back(name, std::string(groups[index]));
+    for (const auto& [name, index] : compiled.names)
+      if (groups[index].data() != nullptr) match.captures.emplace_back(name, std::string(groups[index]));
     if (!is_above(log_patterns()[static_cast<std::size_t>(pattern)].only_above, match.captures)) return std::nullopt;
     return match;
   }
+
+ private:
+  struct Compiled {
+    std::once_flag once;
+    std::unique_ptr<re2::RE2> regex;  // made when it is first needed
+    int groups = 0;                   // the whole match counts as one
+    std::vector<std::pair<std::string, int>> names;
+  };
+
+  const Compiled& regex_of(int pattern) {
+    Compiled& compiled = regexes_[static_cast<std::size_t>(pattern)];
+    std::call_once(compiled.once, [&] {
+      const LogPattern& entry = log_patterns()[static_cast<std::size_t>(pattern)];
+      compiled.regex = std::make_unique<re2::RE2>(entry.regex, options());
+      compiled.groups = std::min(kMaxGroups, compiled.regex->NumberOfCapturingGroups() + 1);
+      for (const auto& [name, index] : compiled.regex->NamedCapturingGroups())
+        if (index < compiled.groups) compiled.names.emplace_back(name, index);
+    });
+    return compiled;
+  }
+
+  std::vector<Compiled> regexes_;  // by pattern
+  re2::RE2::Set literals_;         // all of them: which ones are in a line
+  std::vector<int> owners_;        // pattern of each of them
+  std::optional<re2::RE2> first_;  // the same as one expression: where the first one is
 };
 
 Matcher& matcher() {
@@ -211,12 +223,7 @@ Matcher& matcher() {
 
 }  // namespace
 
-std::size_t find_log_literal(std::string_view text, std::size_t from) {
-  re2::StringPiece literal;
-  if (!matcher().literals->Match(text, from, text.size(), re2::RE2::UNANCHORED, &literal, 1))
-    return std::string_view::npos;
-  return static_cast<std::size_t>(literal.data() - text.data());
-}
+std::size_t find_log_literal(std::string_view text, std::size_t from) { return matcher().find_literal(text, from); }
 
 std::vector<PatternMatch> match_log_line(std::string_view line) {
   std::vector<PatternMatch> matches;

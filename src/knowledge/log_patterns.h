@@ -39,9 +39,8 @@ struct LogPattern {
   int strength = 0;      // of the rule that the pattern is by itself; 0: what its role gives (log_rules.h)
   NodeFate fate = NodeFate::none;
   DatatypePart datatypes = DatatypePart::none;
-  bool reason = false;      // says why the node that is named next was refused
-  bool names_node = false;  // a reason that names the node itself
-  bool encode = false;      // MNN itself could not write the operator
+  bool reason = false;  // says why the node that is named next was refused
+  bool encode = false;  // MNN itself could not write the operator
   /// The line counts only if group `value` exceeds `share` times group `of`; empty: it always counts.
   struct Above {
     std::string value;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 #include <unordered_map>
 
 #include "knowledge/codes.h"
@@ -18,6 +19,8 @@ constexpr std::size_t kMaxReasons = 8;
 constexpr std::size_t kMaxUnknownErrors = 8;
 constexpr std::size_t kMaxSets = 64;
 constexpr std::size_t kMaxOperands = 32;
+constexpr std::size_t kMaxMembers = 4096;                      // of the lists of one node
+constexpr std::size_t kMaxKeptMembers = std::size_t{1} << 16;  // of all nodes together
 constexpr std::size_t kMaxCapture = 256;
 /// A reason stands directly before the line that names its node; other threads may print between.
 constexpr std::uint64_t kReasonReach = 48;
@@ -32,6 +35,23 @@ bool tells_apart(std::string_view group) {
          group == "mnn_type" || group == "tensor" || group == "index" || group == "attempt" || group == "token" ||
          group == "sdk";
 }
+
+/// The line that is being read. Its text is made printable only when something of it is kept.
+class CurrentLine {
+ public:
+  CurrentLine(std::uint64_t number, std::string_view bytes) : number_(number), bytes_(bytes) {}
+
+  std::uint64_t number() const { return number_; }
+  const EvidenceLine& evidence() const {
+    if (!evidence_) evidence_.emplace(EvidenceLine{number_, printable_line(bytes_, kMaxEvidenceText)});
+    return *evidence_;
+  }
+
+ private:
+  std::uint64_t number_;
+  std::string_view bytes_;
+  mutable std::optional<EvidenceLine> evidence_;
+};
 
 /// Counts occurrences of each candidate and names the commonest; the first seen wins among equals.
 class Ballot {
@@ -73,7 +93,7 @@ std::string tensor_class(std::string_view mangled) {
 
 std::optional<int> log_error_code(std::string_view text) {
   const std::optional<ParsedCode> parsed = parse_error_code(text);
-  if (!parsed || parsed->transport) return std::nullopt;
+  if (!parsed || parsed->transport || parsed->number < 0 || parsed->number > 0xFFFF) return std::nullopt;
   return static_cast<int>(parsed->number);
 }
 
@@ -102,6 +122,8 @@ struct LogReader::Implementation {
   DatatypeSet requested;
   std::vector<SupportedDatatypes> supported;
   DatatypePart section = DatatypePart::none;  // which list the next member belongs to
+  std::size_t members = 0;                    // in the lists that are being read
+  std::size_t kept_members = 0;               // in those of all nodes
 
   // --- Blocks and lines ---
 
@@ -115,7 +137,7 @@ struct LogReader::Implementation {
       const std::size_t begin = newline == std::string_view::npos || newline < from ? from : newline + 1;
       record.lines += count_newlines(block.substr(from, begin - from));
       const std::size_t end = std::min(block.find('\n', hit), block.size());
-      read_pieces(block.substr(begin, end - begin));
+      read_line(block.substr(begin, end - begin));
       from = end;
     }
     record.lines += count_newlines(block.substr(from));
@@ -123,28 +145,25 @@ struct LogReader::Implementation {
     if (!in_line) --record.lines;  // the line after the last newline begins with the next block
   }
 
+  /// By memchr, which looks at many bytes at a time.
   static std::uint64_t count_newlines(std::string_view text) {
-    return static_cast<std::uint64_t>(std::count(text.begin(), text.end(), '\n'));
-  }
-
-  void read_pieces(std::string_view line) {
-    while (line.size() > kMaxLinePiece) {
-      read_line(line.substr(0, kMaxLinePiece));
-      line.remove_prefix(kMaxLinePiece);
-    }
-    read_line(line);
+    std::uint64_t count = 0;
+    for (std::size_t at = text.find('\n'); at != std::string_view::npos; at = text.find('\n', at + 1)) ++count;
+    return count;
   }
 
   void read_line(std::string_view line) {
     while (!line.empty() && (line.back() == '\r' || line.back() == '\n')) line.remove_suffix(1);
     if (line.empty()) return;
-    const std::vector<PatternMatch> matches = match_log_line(line);
+    std::vector<PatternMatch> matches = match_log_line(line);
     if (matches.empty()) return;
     std::size_t glue = 0;
-    for (const PatternMatch& match : matches)
+    for (PatternMatch& match : matches) {
       if (pattern_of(match.pattern).role == PatternRole::glue && match.end < line.size()) glue = match.end;
-    EvidenceLine here{record.lines, printable_line(line.substr(glue), kMaxEvidenceText)};
-    std::string stage;
+      for (auto& [name, value] : match.captures) value = printable_line(value, kMaxCapture);
+    }
+    const CurrentLine here(record.lines, line.substr(glue));
+    std::string_view stage;
     for (const PatternMatch& match : matches)
       if (stage.empty()) stage = pattern_of(match.pattern).stage;
     for (const PatternMatch& match : matches) take(match, here, stage);
@@ -153,14 +172,15 @@ struct LogReader::Implementation {
   // --- One match ---
 
   /// `stage` is what the patterns of the line say together.
-  void take(const PatternMatch& match, const EvidenceLine& here, const std::string& stage) {
+  void take(const PatternMatch& match, const CurrentLine& here, std::string_view stage) {
     const LogPattern& pattern = pattern_of(match.pattern);
     if (!pattern.stack.empty()) stacks.add(pattern.stack);
     switch (pattern.role) {
       case PatternRole::noise: ++record.noise_lines; return;
       case PatternRole::glue: return;
       case PatternRole::other:
-        if (record.unknown_errors.size() < kMaxUnknownErrors) record.unknown_errors.push_back(here);
+        ++record.unknown_error_lines;
+        if (record.unknown_errors.size() < kMaxUnknownErrors) record.unknown_errors.push_back(here.evidence());
         add_reason(match.pattern, here);  // a refusal whose words the table does not know yet
         return;
       default: break;
@@ -175,28 +195,26 @@ struct LogReader::Implementation {
     add_event(match, here);
   }
 
-  void add_event(const PatternMatch& match, const EvidenceLine& here) {
+  void add_event(const PatternMatch& match, const CurrentLine& here) {
     std::vector<std::size_t>& mine = events_of[at(match.pattern)];
     for (const std::size_t index : mine) {
       LogEvent& event = record.events[index];
-      if (!says_the_same(event.captures, match.captures) && mine.size() < kMaxEventsOfPattern) continue;
+      if (!says_the_same(event.captures, match.captures)) continue;
       ++event.count;
       return;
     }
+    if (mine.size() == kMaxEventsOfPattern) {
+      ++record.events[mine.back()].count;
+      return;
+    }
     mine.push_back(record.events.size());
-    record.events.push_back({match.pattern, here, 1, clipped(match.captures)});
+    record.events.push_back({match.pattern, here.evidence(), 1, match.captures});
   }
 
   static bool says_the_same(const Captures& a, const Captures& b) {
     return std::all_of(b.begin(), b.end(), [&](const auto& group) {
       return !tells_apart(group.first) || capture(a, group.first) == group.second;
     });
-  }
-
-  static Captures clipped(const Captures& captures) {
-    Captures result;
-    for (const auto& [name, value] : captures) result.emplace_back(name, printable_line(value, kMaxCapture));
-    return result;
   }
 
   // --- Facts and codes ---
@@ -209,9 +227,8 @@ struct LogReader::Implementation {
         archs.add(value.starts_with('v') || value.starts_with('V') ? "v" + value.substr(1) : "v" + value);
       if (name == "arch_soc") archs.add("v" + value);
       if (name == "library_arch") library_archs.add("v" + value);
-      if (name == "sdk" || name == "onnxruntime" || name == "mnn") record.versions.try_emplace(name, value);
-      if (name == "expected" || name == "detected")
-        record.versions.try_emplace(name, printable_line(value, kMaxCapture));
+      if (name == "sdk" || name == "onnxruntime" || name == "mnn" || name == "expected" || name == "detected")
+        record.versions.try_emplace(name, value);
     }
   }
 
@@ -222,7 +239,7 @@ struct LogReader::Implementation {
     return number && find_error_code(std::int64_t{*number}) != nullptr;
   }
 
-  void take_codes(const PatternMatch& match, const std::string& stage, const EvidenceLine& here) {
+  void take_codes(const PatternMatch& match, std::string_view stage, const CurrentLine& here) {
     for (const std::string_view group : {"code", "code2"})
       if (const std::string_view text = capture(match.captures, group); !text.empty())
         if (const std::optional<int> number = log_error_code(text); number && *number != 0)
@@ -232,27 +249,26 @@ struct LogReader::Implementation {
         add_code(static_cast<int>(code->number), stage, here);
   }
 
-  void add_code(int number, const std::string& stage, const EvidenceLine& here) {
+  void add_code(int number, std::string_view stage, const CurrentLine& here) {
     for (LogCode& code : record.codes) {
       if (code.number != number || (code.stage != stage && !stage.empty() && !code.stage.empty())) continue;
       if (code.stage.empty()) code.stage = stage;
       ++code.count;
       return;
     }
-    if (record.codes.size() < kMaxCodes) record.codes.push_back({number, stage, here, 1});
+    if (record.codes.size() < kMaxCodes) record.codes.push_back({number, std::string(stage), here.evidence(), 1});
   }
 
   // --- Nodes and what is said about them ---
 
-  void add_reason(int pattern, const EvidenceLine& here) {
-    std::erase_if(pending, [&](const Reason& r) { return r.line.line + kReasonReach < here.line; });
-    const bool known =
-        std::any_of(pending.begin(), pending.end(), [&](const Reason& r) { return r.line.text == here.text; });
-    if (!known && pending.size() < kMaxReasons) pending.push_back({here, pattern});
+  void add_reason(int pattern, const CurrentLine& here) {
+    std::erase_if(pending, [&](const Reason& r) { return r.line.line + kReasonReach < here.number(); });
+    const bool known = std::any_of(pending.begin(), pending.end(),
+                                   [&](const Reason& r) { return r.line.text == here.evidence().text; });
+    if (!known && pending.size() < kMaxReasons) pending.push_back({here.evidence(), pattern});
   }
 
-  LogNode* node_of(std::string name, const EvidenceLine& here) {
-    name = printable_line(name, kMaxCapture);
+  LogNode* node_of(std::string name, const CurrentLine& here) {
     if (const auto found = node_index.find(name); found != node_index.end()) return &record.nodes[found->second];
     if (record.nodes.size() >= kMaxNodes) {
       ++record.nodes_left_out;
@@ -261,12 +277,12 @@ struct LogReader::Implementation {
     node_index.emplace(name, record.nodes.size());
     LogNode node;
     node.name = std::move(name);
-    node.first = here;
+    node.first = here.evidence();
     record.nodes.push_back(std::move(node));
     return &record.nodes.back();
   }
 
-  void take_node(const PatternMatch& match, const LogPattern& pattern, const EvidenceLine& here) {
+  void take_node(const PatternMatch& match, const LogPattern& pattern, const CurrentLine& here) {
     const std::string_view name = capture(match.captures, "node");
     if (name.empty()) return;
     LogNode* node = node_of(std::string(name), here);
@@ -275,7 +291,7 @@ struct LogReader::Implementation {
     if (node->fate == NodeFate::none || pattern.fate == NodeFate::refused) node->fate = pattern.fate;
     node->refused = node->refused || pattern.fate == NodeFate::refused;
     node->not_created = node->not_created || pattern.fate == NodeFate::not_created;
-    if (node->type.empty()) node->type = printable_line(capture(match.captures, "type"), kMaxCapture);
+    if (node->type.empty()) node->type = capture(match.captures, "type");
     if (const std::string_view number = capture(match.captures, "mnn_type"); !number.empty())
       std::from_chars(number.data(), number.data() + number.size(), node->mnn_type);
     if (node->code == 0) node->code = log_error_code(capture(match.captures, "code")).value_or(0);
@@ -284,22 +300,24 @@ struct LogReader::Implementation {
     if (pattern.fate == NodeFate::refused) give_datatypes(*node);
   }
 
-  void give_reasons(LogNode& node, const LogPattern& pattern, const EvidenceLine& here) {
+  void give_reasons(LogNode& node, const LogPattern& pattern, const CurrentLine& here) {
+    // MNN itself tells of these, between QNN's reasons and the node that they belong to.
+    if (pattern.fate == NodeFate::unregistered) return;
     for (Reason& reason : pending) {
-      if (reason.line.line + kReasonReach < here.line) continue;
+      if (reason.line.line + kReasonReach < here.number()) continue;
       const bool known = std::any_of(node.reasons.begin(), node.reasons.end(),
                                      [&](const EvidenceLine& line) { return line.text == reason.line.text; });
       if (known || node.reasons.size() >= kMaxReasons) continue;
       node.reasons.push_back(std::move(reason.line));
       node.reason_patterns.push_back(reason.pattern);
     }
-    if (pattern.fate != NodeFate::unregistered) pending.clear();
+    pending.clear();
   }
 
   void take_kernel(const PatternMatch& match, const LogPattern& pattern) {
     if (const std::string_view kernel = capture(match.captures, "kernel"); !kernel.empty()) {
       if (kernel != pending_kernel) pending_inputs.clear();
-      pending_kernel = printable_line(kernel, kMaxCapture);
+      pending_kernel = kernel;
     }
     const std::string_view layout = capture(match.captures, "layout");
     if (layout.empty() || pattern.stage != "finalize" || pending_inputs.size() >= kMaxOperands) return;
@@ -321,10 +339,11 @@ struct LogReader::Implementation {
       case DatatypePart::requested:
         requested.clear();
         supported.clear();
+        members = 0;
         break;
       case DatatypePart::supported:
         if (supported.size() < kMaxSets)
-          supported.push_back({printable_line(capture(match.captures, "configuration"), kMaxCapture), {}});
+          supported.push_back({std::string(capture(match.captures, "configuration")), {}});
         break;
       case DatatypePart::member:
         add_member(std::string(capture(match.captures, "operand")), std::string(capture(match.captures, "datatype")));
@@ -334,6 +353,8 @@ struct LogReader::Implementation {
   }
 
   void add_member(std::string operand, std::string datatype) {
+    if (members == kMaxMembers) return;
+    ++members;
     if (section == DatatypePart::requested) {
       if (requested.size() < kMaxOperands) requested.emplace_back(std::move(operand), std::move(datatype));
     } else if (section == DatatypePart::supported && !supported.empty()) {
@@ -348,9 +369,14 @@ struct LogReader::Implementation {
 
   void give_datatypes(LogNode& node) {
     if (requested.empty()) return;
-    node.requested = std::exchange(requested, {});
-    node.supported = std::exchange(supported, {});
+    DatatypeSet asked = std::exchange(requested, {});
+    std::vector<SupportedDatatypes> known = std::exchange(supported, {});
     section = DatatypePart::none;
+    // A node that is refused again brings its lists again.
+    if (!node.requested.empty() || kept_members + members > kMaxKeptMembers) return;
+    kept_members += members;
+    node.requested = std::move(asked);
+    node.supported = std::move(known);
   }
 
   LogRecord finish() {

@@ -77,11 +77,12 @@ struct LogRecord {
   std::uint64_t bytes = 0;
   std::uint64_t lines = 0;
   std::uint64_t noise_lines = 0;
-  std::vector<LogEvent> events;  // by first line; a few different ones for each pattern
-  std::vector<LogNode> nodes;    // by first line
-  std::uint64_t nodes_left_out = 0;
+  std::vector<LogEvent> events;                 // by first line; a few different ones for each pattern
+  std::vector<LogNode> nodes;                   // by first line
+  std::uint64_t nodes_left_out = 0;             // lines that name further nodes
   std::vector<LogCode> codes;                   // by first line
   std::vector<EvidenceLine> unknown_errors;     // the first error lines that no pattern knows
+  std::uint64_t unknown_error_lines = 0;        // how many there are
   std::string soc;                              // QNN's number; empty: not told
   std::string soc_name;                         // "SM8650"
   std::string arch;                             // "v75"

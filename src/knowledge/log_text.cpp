@@ -56,18 +56,38 @@ std::size_t utf8_length(std::string_view text) {
   return overlong || beyond ? 0 : length;
 }
 
+/// Where to cut a line that is longer than a piece, at the begin of `text`. A blank near the end is a safe place:
+/// patterns seldom reach across many words.
+std::size_t cut_of_long_line(std::string_view text) {
+  const std::size_t blank = text.substr(0, kMaxLinePiece).find_last_of(" \t,;");
+  return blank == std::string_view::npos || blank < kMaxLinePiece / 2 ? kMaxLinePiece : blank + 1;
+}
+
+/// Length of the block at the begin of `text`: whole lines, or a piece of one that is too long. 0: more bytes must come
+/// to tell. It depends on the lines alone, not on what else happens to stand in `text`.
+std::size_t block_length(std::string_view text) {
+  const std::size_t newline = text.substr(0, kMaxLinePiece).rfind('\n');
+  if (newline != std::string_view::npos) return newline + 1;
+  return text.size() > kMaxLinePiece ? cut_of_long_line(text) : 0;
+}
+
+bool has(std::string_view text, char c) { return std::memchr(text.data(), c, text.size()) != nullptr; }
+
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
 }  // namespace
 
-std::string without_control_sequences(std::string_view text) {
+std::string without_control_sequences(std::string_view original) {
+  // NULs first: in UTF-16 they stand within the sequences too.
+  std::string text(original);
+  std::erase(text, '\0');
   std::string clean;
   clean.reserve(text.size());
   for (std::size_t i = 0; i < text.size();) {
     if (text[i] == kEscape) {
-      i += escape_length(text.substr(i));
+      i += escape_length(std::string_view(text).substr(i));
     } else {
-      if (text[i] != '\0') clean.push_back(text[i]);
+      clean.push_back(text[i]);
       ++i;
     }
   }
@@ -94,54 +114,47 @@ std::string printable_line(std::string_view line, std::size_t max_bytes) {
 }
 
 void LineBlocks::deliver(std::string_view block) {
-  if (block.empty()) return;
-  if (std::memchr(block.data(), kEscape, block.size()) == nullptr &&
-      std::memchr(block.data(), '\0', block.size()) == nullptr) {
+  if (!has(block, kEscape) && !has(block, '\0')) {
     sink_(block);
-  } else {
-    sink_(without_control_sequences(block));
+  } else if (const std::string clean = without_control_sequences(block); !clean.empty()) {
+    sink_(clean);
   }
 }
 
-void LineBlocks::deliver_long_line() {
-  while (pending_.size() > kMaxLinePiece) {
-    // A blank near the end of the piece is a safe place to cut: patterns seldom reach across many words.
-    const std::size_t blank = std::string_view(pending_).substr(0, kMaxLinePiece).find_last_of(" \t,;");
-    const std::size_t cut = blank == std::string::npos || blank < kMaxLinePiece / 2 ? kMaxLinePiece : blank + 1;
-    deliver(std::string_view(pending_).substr(0, cut));
-    pending_.erase(0, cut);
+/// Appends to pending_ what belongs to its line and hands over what is then complete. Returns the rest of `bytes`.
+std::string_view LineBlocks::complete_pending(std::string_view bytes) {
+  const std::size_t room = kMaxLinePiece + 1 - pending_.size();
+  const std::size_t newline = bytes.substr(0, room).find('\n');
+  const std::size_t taken = std::min(newline == std::string_view::npos ? room : newline + 1, bytes.size());
+  pending_.append(bytes.substr(0, taken));
+  // Looked at only when something can be complete, so that single bytes cost no more than large portions.
+  if (pending_.back() == '\n' || pending_.size() > kMaxLinePiece) {
+    while (const std::size_t length = block_length(pending_)) {
+      deliver(std::string_view(pending_).substr(0, length));
+      pending_.erase(0, length);
+    }
   }
+  return bytes.substr(taken);
 }
 
 void LineBlocks::feed(std::string_view bytes) {
   while (!bytes.empty()) {
     if (!pending_.empty()) {
-      const std::size_t end = bytes.find('\n');
-      const std::size_t room = 2 * kMaxLinePiece - pending_.size();
-      const std::size_t taken = std::min(end == std::string_view::npos ? bytes.size() : end + 1, room);
-      pending_.append(bytes.substr(0, taken));
-      bytes.remove_prefix(taken);
-      if (pending_.back() != '\n') {
-        deliver_long_line();
-        continue;
-      }
-      deliver_long_line();
-      deliver(pending_);
-      pending_.clear();
+      bytes = complete_pending(bytes);
       continue;
     }
-    const std::size_t end = bytes.rfind('\n');
-    if (end != std::string_view::npos) deliver(bytes.substr(0, end + 1));
-    const std::string_view rest = end == std::string_view::npos ? bytes : bytes.substr(end + 1);
-    const std::size_t taken = std::min(rest.size(), kMaxLinePiece);
-    pending_.assign(rest.substr(0, taken));
-    bytes = rest.substr(taken);
+    const std::size_t length = block_length(bytes);
+    if (length == 0) {
+      pending_.assign(bytes);
+      return;
+    }
+    deliver(bytes.substr(0, length));
+    bytes.remove_prefix(length);
   }
 }
 
 void LineBlocks::finish() {
-  deliver_long_line();
-  deliver(pending_);
+  if (!pending_.empty()) deliver(pending_);
   pending_.clear();
 }
 

@@ -21,11 +21,12 @@ std::string without_control_sequences(std::string_view text);
 /// ends go, and what exceeds `max_bytes` is cut with an ellipsis.
 std::string printable_line(std::string_view line, std::size_t max_bytes);
 
-/// Cuts a stream into blocks that end at line ends. Feed bytes in portions of any size.
+/// Cuts a stream into blocks that end at line ends. Feed bytes in portions of any size; where they are cut does not
+/// matter.
 class LineBlocks {
  public:
-  /// Called with text that begins at a line's begin, or within a line that was too long, and ends at a line's end or at
-  /// a blank of a line that is too long.
+  /// Called with text of at most kMaxLinePiece bytes that is not empty. It begins at a line's begin, or within a line
+  /// that was too long, and ends at a line's end or where a line that is too long was cut.
   using Sink = std::function<void(std::string_view block)>;
 
   explicit LineBlocks(Sink sink) : sink_(std::move(sink)) {}
@@ -36,10 +37,10 @@ class LineBlocks {
 
  private:
   void deliver(std::string_view block);
-  void deliver_long_line();
+  std::string_view complete_pending(std::string_view bytes);
 
   Sink sink_;
-  std::string pending_;  // the line that is not complete yet; at most kMaxLinePiece bytes between calls
+  std::string pending_;  // the begin of a line that is not complete yet; at most kMaxLinePiece bytes between calls
 };
 
 }  // namespace qnndbg

@@ -247,7 +247,7 @@ std::string_view message_of(std::string_view line) {
   // One alternative for each thing that loggers write before a message; a line may have several.
   static const RE2 prefix(
       R"((?:\d\d-\d\d [\d:.]+ +\d+ +\d+ [VDIWEF] [^:]{1,40}: |)"                            // logcat
-      R"(\d{4}-\d\d-\d\d [\d:.]+ +\d+-\d+ +\S+ +\S+ +[VDIWEFA] +|)"                           // Android Studio
+      R"(\d{4}-\d\d-\d\d [\d:.]+ +\d+-\d+ +\S+ +\S+ +[VDIWEFA] +|)"                         // Android Studio
       R"((?:\d{4}-\d\d-\d\d [\d:.]+ )?\[(?:[VIWEF]:)?onnxruntime[^\]]{0,200}\] |)"          // ONNX Runtime
       R"(\[\w{3} \w{3} +\d+ [\d:]+ \d{4}\] |\w{3} \w{3} +\d+ [\d:]+ \d{4} |)"               // asctime()
       R"([DIWEF] [\d:.]+ executorch:[^\]]{1,80}\] |)"                                       // ExecuTorch
@@ -255,7 +255,7 @@ std::string_view message_of(std::string_view line) {
       R"(\[ *\d+\.\d+\] |\d+(?:\.\d+)?ms |)"                                                // kernel, QNN's tools
       R"((?i:\[ *(?:error|warning|warn|info|debug|verbose|trace) *\]):? *|)"
       R"(\[Qnn ExecuTorch\]:? *|\[?QNN_LOG(?:\[\d\]:|:\d\]) *|(?:QnnDsp +)?<[EWIVD]> *|QnnDsp +|)"
-      R"([\w./-]+\.(?:cc|cpp|c)(?::\d+)?:{1,2} ?(?i:error): ?| +))");  // graph preparation
+      R"([\w./-]+\.(?:cc|cpp|c):\d+:{1,2} *(?:(?i:error): ?)?| +))");  // graph preparation
   std::string_view rest = line;
   for (re2::StringPiece left(line); RE2::Consume(&left, prefix) && !left.empty();) rest = left;
   return rest;

@@ -74,8 +74,9 @@ std::string words_of(const InvalidScales& scales) {
   if (scales.nan > 0) parts.push_back(fmt::format("{} NaN or infinite", scales.nan));
   if (scales.zero > 0) parts.push_back(fmt::format("{} zero", scales.zero));
   if (scales.negative > 0) parts.push_back(fmt::format("{} negative", scales.negative));
-  return fmt::format("operator #{} `{}`, {}: of {} scales {}; the first is number {}, {}", scales.op_index, scales.op,
-                     scales.what, scales.total, fmt::join(parts, ", "), scales.first, scales.first_value);
+  const std::string owner = scales.op_index < 0 ? "" : fmt::format("operator #{} `{}`, ", scales.op_index, scales.op);
+  return fmt::format("{}{}: of {} scales {}; the first is number {}, {}", owner, scales.what, scales.total,
+                     fmt::join(parts, ", "), scales.first, scales.first_value);
 }
 
 }  // namespace
@@ -93,8 +94,11 @@ Explanation explain_scales(const Model& model) {
   const std::string file = model.path().filename().string();
   if (scan.invalid.empty()) {
     out.summary =
-        fmt::format("Not decidable from this: all {} quantization scales of {} are positive and finite{}.", scan.total,
-                    file, scan.unreadable.empty() ? "" : fmt::format(", {} could not be read", scan.unreadable.size()));
+        scan.total == 0 && scan.unreadable.empty()
+            ? fmt::format("Not decidable from this: {} has no quantization scales.", file)
+            : fmt::format("Not decidable from this: all {} quantization scales of {} are positive and finite{}.",
+                          scan.total, file,
+                          scan.unreadable.empty() ? "" : fmt::format(", {} could not be read", scan.unreadable.size()));
     out.why = "A model alone shows which operators and scales it has, not what a device made of them.";
     for (const std::string& problem : scan.unreadable) out.evidence.push_back({0, problem});
     out.next_steps = {"Judge a dumped run: qnn-debug diagnose --model model.mnn --inputs input/inputs.json --dump DIR"};
@@ -106,11 +110,12 @@ Explanation explain_scales(const Model& model) {
     invalid += scales.nan + scales.zero + scales.negative;
     if (out.evidence.size() < kMostEvidence) out.evidence.push_back({0, words_of(scales)});
   }
+  const InvalidScales& first = scan.invalid.front();
   out.class_id = "quant_params_invalid";
   out.rule = "model-scales";
   out.confidence = Confidence::high;
-  out.summary = fmt::format("{} of {} quantization scales of {} are zero, NaN, infinite or negative, first in `{}`.",
-                            invalid, scan.total, file, scan.invalid.front().op);
+  out.summary = fmt::format("{} of {} quantization scales of {} are zero, NaN, infinite or negative, first in {}.",
+                            invalid, scan.total, file, first.op.empty() ? first.what : fmt::format("`{}`", first.op));
   if (type != nullptr) out.why = type->why;
   out.next_steps = {
       "Quantize again: check the calibration data of the layers named, use larger blocks, or leave them in "

@@ -40,7 +40,7 @@ std::string finding_type_summary(const FindingType& type);
 /// What to do about a finding; the last step is a command.
 std::vector<std::string> finding_type_steps(const FindingType& type);
 
-/// Texts of a class without the parts that only a log can fill, and for every runtime.
+/// Texts of a class as they are for MNN, without the parts that only a log can fill.
 std::string without_log(std::string_view text);
 std::vector<std::string> without_log(const std::vector<std::string>& steps);
 

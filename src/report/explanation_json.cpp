@@ -81,7 +81,12 @@ Json document(std::string_view class_id, std::string_view summary, Confidence co
               {"facts", std::move(facts)},
               {"evidence", std::move(evidence)},
               {"next_steps", next_steps},
-              {"similar_cases", similar_cases_json(cases)}};
+              {"similar_cases", similar_cases_json(cases)},
+              {"rule", nullptr},
+              {"why", nullptr},
+              {"experiment", nullptr},
+              {"also", Json::array()},
+              {"patterns", Json::array()}};
 }
 
 ParsedCode plain_code(int number) {
@@ -124,24 +129,25 @@ std::string code_explanation_json(const ParsedCode& parsed, std::string_view sta
   const std::string class_id = code.value("class", "not_decidable");
   const std::string meaning = code.value("meaning", "");
   const bool decided = class_id != "not_decidable" && !class_id.empty();
-  std::vector<std::string> steps = code.value("next_steps", std::vector<std::string>());
+  std::vector<std::string> steps;
+  if (find_error_code(parsed.number) != nullptr) steps = code.value("next_steps", std::vector<std::string>());
   steps.emplace_back("The lines before the number decide: qnn-debug explain run.log");
   Json codes = Json::array();
   codes.push_back(std::move(code));
   return dump_json(document(decided ? class_id : "not_decidable", meaning,
-                            decided ? Confidence::medium : Confidence::none, std::move(codes), Json::object(),
+                            decided ? Confidence::medium : Confidence::none, std::move(codes), facts_json({}),
                             Json::array(), steps, cases));
 }
 
 std::string finding_type_json(const FindingType& type) {
-  Json out = document("not_decidable", finding_type_summary(type), Confidence::none, Json::array(), Json::object(),
+  Json out = document("not_decidable", finding_type_summary(type), Confidence::none, Json::array(), facts_json({}),
                       Json::array(), finding_type_steps(type), {});
   out["finding"] = Json{{"id", type.id}, {"cause", type.cause}};
   return dump_json(out);
 }
 
 std::string class_json(const ExplanationClass& type, std::span<const SimilarCase> cases) {
-  Json out = document(type.id, type.title, Confidence::none, Json::array(), Json::object(), Json::array(),
+  Json out = document(type.id, type.title, Confidence::none, Json::array(), facts_json({}), Json::array(),
                       without_log(type.next_steps), cases);
   out["why"] = text_or_null(without_log(type.why));
   out["experiment"] = text_or_null(without_log(type.experiment));

@@ -27,12 +27,12 @@ std::string headline(const TextStyle& style, Paint color, const std::string& lab
 }
 
 std::string head(const Explanation& e, const TextStyle& style) {
-  std::string text = terminal_safe(e.summary);
+  const std::string text = terminal_safe(e.summary);
   if (e.class_id != kUndecided) return headline(style, Paint::error, fmt::format("error[{}]", e.class_id), text);
-  // The label says it already.
+  // The label says it already. Of a model there may be nothing to decide.
   constexpr std::string_view kSaid = "Not decidable from this: ";
-  if (text.starts_with(kSaid)) text.erase(0, kSaid.size());
-  return headline(style, Paint::warning, "not decidable", text);
+  if (!text.starts_with(kSaid)) return paint(style, Paint::bold, wrap(text, 0, width_of(style))) + '\n';
+  return headline(style, Paint::warning, "not decidable", text.substr(kSaid.size()));
 }
 
 /// `text` behind a gutter that its continuation lines keep. `begin` ends with the bar and may be painted; `bar` is
@@ -190,6 +190,9 @@ Fingerprint fingerprint_of(const Explanation& e) {
     add(print.stages, code.stage);
   }
   print.patterns = e.patterns;
+  for (const std::string& id : e.patterns)
+    if (const int pattern = find_log_pattern(id); pattern >= 0)
+      add(print.stages, log_patterns()[static_cast<std::size_t>(pattern)].stage);
   for (const LogNode& node : e.facts.nodes) {
     add(print.operators, node.type);
     add(print.kernels, node.kernel);
@@ -236,7 +239,8 @@ std::string explanation_text(const Explanation& e, std::span<const SimilarCase> 
 }
 
 std::string finding_type_summary(const FindingType& type) {
-  return fmt::format("{} {}: an operator {}", type.id, type.cause, type.title);
+  const std::string_view subject = type.id.starts_with("QD01") ? "an input" : "an operator";
+  return fmt::format("{} {}: {} {}", type.id, type.cause, subject, type.title);
 }
 
 std::vector<std::string> finding_type_steps(const FindingType& type) {
@@ -260,7 +264,7 @@ std::string finding_type_text(const FindingType& type, const TextStyle& style) {
          next_text(finding_type_steps(type), style);
 }
 
-std::string without_log(std::string_view text) { return fill_template(text, {{"if_mnn", ""}, {"if_other", ""}}); }
+std::string without_log(std::string_view text) { return fill_template(text, {{"if_mnn", ""}}); }
 
 std::vector<std::string> without_log(const std::vector<std::string>& steps) {
   std::vector<std::string> result;

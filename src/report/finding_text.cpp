@@ -18,12 +18,18 @@ constexpr std::size_t kMostConsumers = 2;
 
 bool is_warning(const Finding& finding) { return finding.kind == FindingKind::warning; }
 
-/// "error[QD0203]: " and the text, which may need more lines.
-std::string head(const Finding& finding, Paint color, std::string_view text, const TextStyle& style) {
-  const std::string level = fmt::format("{}[{}]", is_warning(finding) ? "warning" : "error", terminal_safe(finding.id));
-  const std::string wrapped = wrap(fmt::format("{}: {}", level, text), 0, static_cast<std::size_t>(style.width));
-  return paint(style, is_warning(finding) ? Paint::warning : Paint::error, level) + ": " +
-         paint(style, color, wrapped.substr(level.size() + 2)) + '\n';
+std::string label_of(const Finding& finding) {
+  return fmt::format("{}[{}]", is_warning(finding) ? "warning" : "error", terminal_safe(finding.id));
+}
+
+std::string painted_label(const Finding& finding, const TextStyle& style) {
+  return paint(style, is_warning(finding) ? Paint::warning : Paint::error, label_of(finding));
+}
+
+std::string head(const Finding& finding, const TextStyle& style) {
+  const std::string label = label_of(finding) + ": ";
+  const std::string wrapped = wrap(label + terminal_safe(finding.title), 0, static_cast<std::size_t>(style.width));
+  return painted_label(finding, style) + ": " + paint(style, Paint::bold, wrapped.substr(label.size())) + '\n';
 }
 
 int operator_count(const Diagnosis& diagnosis) {
@@ -220,13 +226,13 @@ std::string units_text(const std::optional<double>& bound_ratio) {
 
 std::string finding_line(const Finding& finding, const Diagnosis& diagnosis, const TextStyle& style) {
   const std::string where = place(finding, diagnosis);
-  return head(finding, Paint::none, terminal_safe(finding.title) + (where.empty() ? "" : fmt::format(" ({})", where)),
-              style);
+  return painted_label(finding, style) + ": " + terminal_safe(finding.title) +
+         (where.empty() ? "" : fmt::format(" ({})", where)) + '\n';
 }
 
 std::string finding_text(const Finding& finding, const Diagnosis& diagnosis, const Network& network,
                          const TextStyle& style) {
-  std::string out = head(finding, Paint::bold, terminal_safe(finding.title), style);
+  std::string out = head(finding, style);
   const TensorRow* tensor = network.dumped(finding.dump_tensor);
   const std::string where = place(finding, diagnosis);
   if (!where.empty()) out += fmt::format("  --> {}{}\n", where, tensor == nullptr ? "" : shape_of(*tensor));

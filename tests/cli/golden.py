@@ -77,19 +77,24 @@ def steady(text):
     return re.sub(r"\Aqnn-debug \S+", "qnn-debug VERSION", text)
 
 
-def check_text(name, actual, update):
+def check_text(name, actual, update, exact=False):
+    """`exact`: for views without measured figures, every character counts."""
     path = DIRECTORY / name
     if update:
         path.parent.mkdir(exist_ok=True)
         path.write_text(steady(actual))
     assert path.exists(), f"{path} is missing; run.py --update writes it"
+    if exact:
+        assert steady(actual) == path.read_text(), f"{name}: another text\n{actual}"
     compare_text(steady(actual), path.read_text(), name)
 
 
-def check_document(name, actual, update):
+def check_document(name, actual, update, exact=False):
     path = DIRECTORY / name
     if update:
         path.parent.mkdir(exist_ok=True)
         path.write_text(json.dumps(actual, indent=1) + "\n")
     assert path.exists(), f"{path} is missing; run.py --update writes it"
-    compare_document(actual, json.loads(path.read_text()))
+    expected = json.loads(path.read_text())
+    compare_document(actual, expected)
+    assert not exact or actual == expected, f"{name}: numbers in texts differ"

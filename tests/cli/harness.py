@@ -52,9 +52,12 @@ class Program:
         return env
 
     def run(self, *args, env=None, stdout=subprocess.PIPE, **kwargs):
+        """Standard input is empty, or the bytes of `input`."""
         command = [self.binary, *map(str, args)]
-        done = subprocess.run(command, cwd=self.root, env=self.environment(env), stdin=subprocess.DEVNULL, stdout=stdout,
-                              stderr=subprocess.PIPE, timeout=TIMEOUT, **kwargs)
+        if "input" not in kwargs:
+            kwargs["stdin"] = subprocess.DEVNULL
+        done = subprocess.run(command, cwd=self.root, env=self.environment(env), stdout=stdout, stderr=subprocess.PIPE, timeout=TIMEOUT,
+                              **kwargs)
         decode = lambda data: (data or b"").decode("utf-8")  # strict: output is always valid UTF-8
         return Result(["qnn-debug", *map(str, args)], done.returncode, decode(done.stdout), decode(done.stderr))
 

@@ -176,7 +176,7 @@ def version_is_one_line(program, directory):
 @check
 def every_option_is_documented(program, directory):
     text = (ROOT / "docs" / "cli.md").read_text()
-    for command in ["diagnose", "replay", "inspect", "baseline", "calibrate", "doctor"]:
+    for command in ["diagnose", "replay", "inspect", "baseline", "calibrate", "explain", "doctor"]:
         section = re.search(rf"^## {command}\n(.*?)(?=^## |\Z)", text, re.M | re.S)
         assert section, f"docs/cli.md has no section {command}"
         for option in re.findall(r"--[a-z][a-z-]+", program.run(command, "--help").out.split("Options:")[1]):
@@ -186,24 +186,34 @@ def every_option_is_documented(program, directory):
 @check
 def documented_options_exist(program, directory):
     text = (ROOT / "docs" / "cli.md").read_text()
-    pages = "".join(program.run(*args, "--help").out for args in ([], ["diagnose"], ["replay"], ["inspect"], ["baseline"], ["calibrate"], ["doctor"]))
+    pages = "".join(program.run(*args, "--help").out for args in ([], ["diagnose"], ["replay"], ["inspect"], ["baseline"], ["calibrate"], ["explain"], ["doctor"]))
     for option in set(re.findall(r"`(--[a-z][a-z-]+)", text)):
         assert option in pages, f"docs/cli.md names {option}, which does not exist"
 
 
 @check
 def every_field_is_documented(program, directory):
-    text = (ROOT / "docs" / "diagnosis-document.md").read_text()
-    schema = json.loads((ROOT / "schema" / "diagnosis.schema.json").read_text())
-
     def fields(node):
         for name, child in node.get("properties", {}).items():
             yield name
             yield from fields(child)
 
-    names = {*fields(schema), *(name for node in schema["$defs"].values() for name in fields(node))}
-    for name in sorted(names):
-        assert f"`{name}`" in text, f"docs/diagnosis-document.md does not name {name}"
+    for page, name in (("diagnosis-document.md", "diagnosis"), ("logs.md", "explanation")):
+        text = (ROOT / "docs" / page).read_text()
+        schema = json.loads((ROOT / "schema" / f"{name}.schema.json").read_text())
+        for field in sorted({*fields(schema), *(field for node in schema["$defs"].values() for field in fields(node))}):
+            assert f"`{field}`" in text, f"docs/{page} does not name {field}"
+
+
+@check
+def data_files_about_logs_are_documented(program, directory):
+    text = (ROOT / "docs" / "logs.md").read_text()
+    patterns = json.loads((ROOT / "data" / "log_patterns.json").read_text())["patterns"]
+    rules = json.loads((ROOT / "data" / "log_rules.json").read_text())
+    members = {member for entry in (*patterns, *rules["classes"], *rules["rules"]) for member in entry}
+    values = {entry[member] for entry in patterns for member in ("role", "node", "datatypes") if member in entry}
+    for word in sorted(members | values | {entry["id"] for entry in rules["classes"]}):
+        assert f"`{word}`" in text, f"docs/logs.md does not name {word}"
 
 
 def bash_complete(program, directory, *words):
@@ -329,9 +339,9 @@ def diagnose_without_a_dump_says_how_to_make_one(program, directory):
 
 @check
 def what_is_not_used_yet_is_said(program, directory):
-    result = program.diagnose("--log", "run.log", "--execution", "all", "--format", "json").expect(0)
+    result = program.diagnose("--execution", "all", "--format", "json").expect(0)
     result.document()
-    assert "note: --log" in result.err and "note: --execution all" in result.err, result.err
+    assert "note: --execution all" in result.err, result.err
 
 
 # --- Files that are missing, damaged or hostile --------------------------------------------------------------------------------
@@ -1394,6 +1404,390 @@ def case_on_a_full_disk_keeps_what_is_there(program, directory):
     result = cases(program, directory, "add", "--title", "t", "--class", "performance", "--notes", "n" * 60000, preexec_fn=limit_file_size)
     fails_without_output(result, "cases.sqlite")
     assert len(case_document(cases(program, directory, "list", "--own", "--format", "json"))["cases"]) == 1
+
+
+# --- explain -------------------------------------------------------------------------------------------------------------------
+
+
+LOGS = ROOT / "tests" / "knowledge" / "logs"
+SKEL = "Failed to load skel, error: 4000"
+
+
+def explain(program, directory, *args, **kwargs):
+    """A run whose own cases are in the directory of the check."""
+    env = {"XDG_DATA_HOME": str(directory / "data"), **kwargs.pop("env", {})}
+    return program.run("explain", *args, env=env, **kwargs)
+
+
+def explanation(result):
+    document = result.expect(0).document()
+    validate(document, "explanation")
+    return document
+
+
+def class_of(program, directory, data):
+    """The class of a log on standard input."""
+    return explanation(explain(program, directory, "-", "--format", "json", input=data))["class"]
+
+
+TOPICS = {
+    "refused_datatypes": [LOGS / "C28_mnn_requested_supported.log"],
+    "not_created": [LOGS / "C04_console_gamma_fp32.log"],
+    "tcm": [LOGS / "C21_generator_instance_norm.log"],
+    "over_2gib": [LOGS / "C27_generator_over_2gib.log"],
+    "skel_chain": [LOGS / "C25_net_run_skel_search.log"],
+    "sdk_mix": [LOGS / "C23_executorch_stub_mismatch.log"],
+    "cpu_fallback": [LOGS / "C02_logcat_type_5.log"],
+    "plugin": [LOGS / "C10_plugin_on_npu_backend.log"],
+    "refused_ort": [LOGS / "C28_ort_wrong_inputs.log"],
+    "undecided": [LOGS / "performance_power_vote.log"],
+    "sound": [LOGS / "sound_console.log"],
+    "number": ["6000"],
+    "number_at_stage": ["1002", "--stage", "finalize"],
+    "number_unknown": ["99999"],
+    "name": ["QNN_GRAPH_ERROR_INVALID_TENSOR"],
+    "finding": ["QD0203"],
+    "class": ["skel_load_failed"],
+    "line": [SKEL],
+}
+
+
+@check
+def goldens_of_explain(program, directory):
+    for name, topic in TOPICS.items():
+        golden.check_text(f"explain_{name}.txt", explain(program, directory, *topic).expect(0).out, UPDATE, exact=True)
+        document = explanation(explain(program, directory, *topic, "--format", "json"))
+        for similar in document["similar_cases"]:
+            similar["case"] = similar["case"]["id"]  # case_show.txt has a whole one
+        golden.check_document(f"explain_{name}.json", document, UPDATE, exact=True)
+
+
+@check
+def goldens_of_explaining_a_model(program, directory):
+    model = pathlib.Path("examples/miniq/model.mnn")
+    if not (program.root / model).exists():
+        raise Skip(f"{model} is not there")
+    golden.check_text("explain_model.txt", explain(program, directory, model).expect(0).out, UPDATE, exact=True)
+    golden.check_document("explain_model.json", explanation(explain(program, directory, model, "--format", "json")), UPDATE, exact=True)
+
+
+@check
+def explain_every_log_follows_the_schema(program, directory):
+    for log in sorted(LOGS.glob("*.log")):
+        explanation(explain(program, directory, log, "--format", "json"))
+
+
+@check
+def explain_the_ways_to_write_a_number(program, directory):
+    for number in ("3110", "0xc26", "0xC26", "-3110", "0x1234000000000c26", "18446744073709548506", "error 3110", "err: 0xc26"):
+        document = explanation(explain(program, directory, "--format", "json", "--", *number.split()))
+        assert document["codes"][0]["number"] == 3110 and document["class"] == "validation_refused", (number, document)
+
+
+@check
+def explain_the_stage_decides(program, directory):
+    finalize, execute = (explanation(explain(program, directory, "1002", "--stage", stage, "--format", "json"))["codes"][0]
+                         for stage in ("finalize", "context"))
+    assert finalize["meaning"] != execute["meaning"] and finalize["stage"] == "finalize"
+    fails_without_output(explain(program, directory, "1002", "--stage", "finalise"), "--stage", "`finalise`", "finalize")
+
+
+@check
+def explain_ids_in_any_case(program, directory):
+    assert explain(program, directory, "qd0203").expect(0).out == explain(program, directory, "QD0203").out
+    assert explain(program, directory, "weight_scale_wrong").expect(0).out == explain(program, directory, "QD0203").out
+
+
+@check
+def explain_every_class_of_the_documentation(program, directory):
+    for entry in json.loads((ROOT / "data" / "log_rules.json").read_text())["classes"]:
+        assert entry["id"] in explain(program, directory, entry["id"]).expect(0).out
+        assert explanation(explain(program, directory, entry["id"], "--format", "json"))["next_steps"]
+
+
+@check
+def explain_what_nobody_knows(program, directory):
+    fails_without_output(explain(program, directory, "skel_load_faild"), "`skel_load_faild`", "did you mean `skel_load_failed`?")
+    fails_without_output(explain(program, directory, "QNN_GRAPH_ERROR_INVALID_TENSR"), "QNN_GRAPH_ERROR_INVALID_TENSOR")
+    fails_without_output(explain(program, directory, "hello", "world"), "`hello world`")
+    fails_without_output(explain(program, directory, "no\x1b[31m"), "no\\x1b[31m")
+    fails_without_output(explain(program, directory), "TOPIC")
+
+
+@check
+def explain_a_line_needs_no_quotes(program, directory):
+    assert explain(program, directory, *SKEL.split()).expect(0).out == explain(program, directory, SKEL).out
+
+
+@check
+def explain_files_that_are_none(program, directory):
+    fails_without_output(explain(program, directory, directory / "no.log"), "no.log", "no such file")
+    fails_without_output(explain(program, directory, directory), str(directory), "directory")
+    (directory / "cut.mnn").write_bytes(b"\x10\x00\x00\x00")
+    fails_without_output(explain(program, directory, directory / "cut.mnn"), "cut.mnn")
+    fails_without_output(explain(program, directory, LOGS / "sound_console.log", "--model", directory / "no.mnn"), "no.mnn")
+
+
+@check
+def explain_a_file_whose_name_could_be_something_else(program, directory):
+    """A number is a number; what has a directory before it is a file."""
+    (directory / "1002").write_text(SKEL + "\n")
+    here = Program(program.binary, directory)
+    assert "QNN_COMMON_ERROR_MEM_ALLOC" in here.run("explain", "1002").expect(0).out
+    assert "skel_load_failed" in here.run("explain", "./1002").expect(0).out
+
+
+@check
+def explain_standard_input_and_pipes(program, directory):
+    log = LOGS / "C04_console_gamma_fp32.log"
+    from_file = explanation(explain(program, directory, log, "--format", "json"))
+    assert explanation(explain(program, directory, "-", "--format", "json", input=log.read_bytes())) == from_file
+    pipe = directory / "pipe"
+    os.mkfifo(pipe)
+    writer = subprocess.Popen(["cp", log, pipe])
+    assert explanation(explain(program, directory, pipe, "--format", "json")) == from_file
+    assert writer.wait(10) == 0
+
+
+@check
+def explain_logs_in_other_bytes(program, directory):
+    log = (LOGS / "C04_console_gamma_fp32.log").read_text()
+    windows = log.replace("\n", "\r\n")
+    for data in (windows.encode(), b"\xff\xfe" + windows.encode("utf-16-le"), b"\xef\xbb\xbf" + log.encode(),
+                 log.replace(" ", "\x1b[31m \x1b[0m").encode(), log.replace("\n", "\0\n").encode(), b"\xff\xfe\xfa\n" + log.encode(),
+                 log.rstrip("\n").encode()):
+        assert class_of(program, directory, data) == "finalize_op_not_created", data[:80]
+    page = explain(program, directory, "-", input=b"\x1b]0;evil\x07\x1b[2J\xe2\x80\xae" + SKEL.encode()).expect(0).out
+    assert ESCAPE not in page and "\u202e" not in page
+
+
+@check
+def explain_a_line_without_end(program, directory):
+    def limit():
+        resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+    data = b"x" * (20 << 20) + b" " + SKEL.encode() + b"\n"
+    if "asan" in program.binary:  # its shadow memory alone is larger than the limit
+        limit = None
+    document = explanation(explain(program, directory, "-", "--format", "json", input=data, preexec_fn=limit))
+    assert document["class"] == "skel_load_failed" and document["facts"]["lines"] == 1 and document["facts"]["bytes"] == len(data)
+    assert len(json.dumps(document)) < 100_000
+
+
+@check
+def explain_of_a_pipe_can_be_ended_with_ctrl_c(program, directory):
+    """`adb logcat | qnn-debug explain -`: what came before Ctrl-C is explained."""
+    command = subprocess.Popen([program.binary, "explain", "-", "--format", "json"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, env=program.environment({"XDG_DATA_HOME": str(directory)}))
+    wait_for_signal_handler(program, command.pid)
+    command.stdin.write(SKEL.encode() + b"\n")
+    command.stdin.flush()
+    left = bytearray(4)
+    while True:  # until it has read the line
+        fcntl.ioctl(command.stdin, termios.FIONREAD, left)
+        if struct.unpack("i", left)[0] == 0:
+            break
+        assert command.poll() is None, command.stderr.read()
+        time.sleep(0.001)
+    command.send_signal(signal.SIGINT)
+    out, err = command.stdout.read(), command.stderr.read()
+    assert command.wait(60) == 0 and err == b"", (command.returncode, err)
+    assert json.loads(out)["class"] == "skel_load_failed"
+
+
+@check
+def explain_shows_own_cases(program, directory):
+    file = directory / "mine.sqlite"
+    env = {"QNN_DEBUG_CASES": str(file)}
+    add = ["case", "add", "--title", "Skel in the wrong folder", "--class", "skel_load_failed", "--code", "4000", "--pattern", "skel-load-failed"]
+    name = program.run(*add, env=env).expect(0).out.strip()
+    assert f"qnn-debug case show {name}" in explain(program, directory, SKEL, env=env).expect(0).out
+    assert name in explain(program, directory, SKEL, "--store", file).expect(0).out
+    assert name not in explain(program, directory, SKEL).expect(0).out
+    cases = explanation(explain(program, directory, SKEL, "--format", "json", env=env))["similar_cases"]
+    assert cases[0]["case"]["id"] == name and cases[0]["similarity"] > 0.9, cases[0]
+
+
+@check
+def explain_answers_without_a_store(program, directory):
+    text = directory / "notes.txt"
+    text.write_text("mine" * 1000)
+    for store in (text, directory, directory / "no.sqlite"):
+        result = explain(program, directory, SKEL, "--store", store).expect(0)
+        assert result.out.startswith("error[skel_load_failed]") and "C25" in result.out, result
+        assert result.err.startswith("qnn-debug: note: ") and str(store) in result.err, result
+    assert explain(program, directory, SKEL, env={"HOME": "", "XDG_DATA_HOME": ""}).expect(0).err == ""
+
+
+@check
+def explain_writes_files(program, directory):
+    target = directory / "answer.json"
+    result = explain(program, directory, SKEL, "--format", "json", "-o", target).expect(0)
+    assert result.out == "" and json.loads(target.read_text())["class"] == "skel_load_failed"
+    fails_without_output(explain(program, directory, SKEL, "-o", directory / "no" / "where"), "no/where")
+    before = target.read_text()
+    fails_without_output(explain(program, directory, LOGS / "C04_console_gamma_fp32.log", "--format", "json", "-o", target,
+                                 preexec_fn=limit_file_size), "answer.json")
+    assert target.read_text() == before
+
+
+@check
+def explain_follows_width_and_colour(program, directory):
+    topic = [LOGS / "C21_generator_instance_norm.log"]
+    plain = explain(program, directory, *topic).expect(0).out
+    coloured = explain(program, directory, *topic, "--color", "always").expect(0).out
+    assert ESCAPE in coloured and re.sub(r"\x1b\[[0-9;]*m", "", coloured) == plain
+    assert ESCAPE not in explain(program, directory, *topic, env={"FORCE_COLOR": "1"}, *["--color", "never"]).out
+    for width in (60, 80, 120):
+        for line in explain(program, directory, *topic, env={"COLUMNS": str(width)}).expect(0).out.splitlines():
+            assert len(line) <= width or line.startswith("class "), (width, line)
+    status, page = run_on_terminal(program, "explain", *topic, env={"NO_COLOR": "1", "XDG_DATA_HOME": str(directory)}, columns=70)
+    assert status == 0 and ESCAPE not in page and max(map(len, page.splitlines())) <= 72, page
+
+
+@check
+def explain_names_the_models_operators(program, directory):
+    log = directory / "run.log"
+    log.write_text(refusal("se_mul", "ElementWiseMultiply"))
+    model = program.need("model.mnn")
+    node = explanation(explain(program, directory, log, "--model", model, "--format", "json"))["facts"]["nodes"][0]
+    assert (node["op"], node["op_index"], node["fate"]) == ("se_mul", 17, "refused")
+    assert "operator #17 `se_mul` of the model" in explain(program, directory, log, "--model", model).expect(0).out
+
+
+@check
+def case_match_reads_a_log(program, directory):
+    log = LOGS / "C04_console_gamma_fp32.log"
+    document = case_document(cases(program, directory, "match", log, "--format", "json"))
+    assert document["matches"][0]["case"]["id"] == "C04"
+    seen = explanation(explain(program, directory, log, "--format", "json"))["similar_cases"]
+    assert document["matches"][:len(seen)] == seen
+    piped = cases(program, directory, "match", "-", "--format", "json", input=log.read_bytes())
+    assert case_document(piped) == document
+    fails_without_output(cases(program, directory, "match", directory / "no.log"), "no.log")
+
+
+# --- diagnose --log ------------------------------------------------------------------------------------------------------------
+
+
+def refusal(node, type, reason="Op specific validation failed."):
+    """What the library and MNN print about a refused node."""
+    return (f"QNN_LOG[1]: {reason}\n\n"
+            f"QNN_LOG[1]:  <E> validateNativeOps master op validator {node}:qti.aisw:{type} failed 3110\n\n"
+            f"QNN_LOG[1]:  <E> QnnBackend_validateOpConfig failed 3110\n\n"
+            f"QNN_LOG[1]:  <E> Failed to validate op {node} with error 0xc26\n\n"
+            f"QNN validate failed for node '{node}' type '{type}', error: 3110\n")
+
+
+UNREGISTERED = ("The device supports: i8sdot:0, fp16:0, i8mm: 0, sve2: 0, sme2: 0\n"
+                "MNN_QNN: Not registered type 35, upsample.\n"
+                "Don't support type [Interp]\n"
+                "Create execution error : 35\n")
+BROADCAST = "Dimension at index 1 cannot be broadcast between in[0] (32) and in[1] (24)."
+FINALIZE = ("QNN_LOG[1]: graph_prepare.cc:211::ERROR:could not create op: q::layernorm_fp16\n\n"
+            "QNN_LOG[1]:  <E> \"ln\" generated: could not create op\n\n"
+            "QNN_LOG[1]:  <E> RouterX86 graph prepare failed 12\n\n"
+            "Error in file /home/build/MNN/source/backend/qnn/backend/QNNBackend.cpp, line 2019: error code 1002\n"
+            "QNN graphFinalize failed! The graph contains unsupported ops or invalid configurations.\n")
+
+
+def diagnose_log(program, directory, log, *args, run=None, **kwargs):
+    """diagnose of the example with this text as its log; of its dump, if a run is named. The log has a relative path, for the goldens."""
+    root = directory / "root"
+    if not root.exists():
+        root.mkdir()
+        (root / "mini").symlink_to(program.root / program.need("model.mnn").parent)
+    (root / "run.log").write_text(log)
+    dump = [] if run is None else ["--inputs", "mini/input/inputs.json", "--dump", f"mini/{run}/dump"]
+    env = {"XDG_DATA_HOME": str(directory / "data")}
+    return Program(program.binary, root).run("diagnose", "--model", "mini/model.mnn", *dump, "--log", "run.log", *args, env=env, **kwargs)
+
+
+LOG_RUNS = {  # name: log, run of the example, verdict
+    "unregistered": (UNREGISTERED, None, "load_failed"),
+    "not_finalized": (FINALIZE, None, "load_failed"),
+    "refused": (refusal("fuse_cat", "Concat"), None, "rejected"),
+    "silent": ("The device supports: i8sdot:0, fp16:0\nMNN_QNN: Loaded HTP backend.\n", None, "inconclusive"),
+    "refused_sound": (refusal("res2", "ElementWiseAdd", BROADCAST), "clean", "rejected"),
+    "refused_broken": (refusal("upsample", "ResizeBilinear"), "broken", "rejected"),
+}
+
+
+@check
+def goldens_of_diagnose_with_a_log(program, directory):
+    for name, (log, run, verdict) in LOG_RUNS.items():
+        document = diagnose_log(program, directory, log, "--format", "json", run=run).expect(1).document()
+        assert document["verdict"] == verdict, (name, document["verdict"])
+        validate(document, "diagnosis")
+        for similar in document["similar_cases"]:
+            similar["case"] = similar["case"]["id"]
+        if run is not None:
+            document["tensors"] = []  # the goldens without a log have them
+        golden.check_document(f"log_{name}.json", document, UPDATE)
+        golden.check_text(f"log_{name}.txt", diagnose_log(program, directory, log, run=run).expect(1).out, UPDATE)
+
+
+@check
+def a_log_without_a_dump_judges_nothing(program, directory):
+    document = diagnose_log(program, directory, UNREGISTERED, "--format", "json").expect(1).document()
+    assert document["run"]["dump"] is None and document["run"]["log"] == "run.log" and document["tensors"] == []
+    assert document["coverage"]["ops_judged"] == 0
+    finding, = document["findings"]
+    assert (finding["kind"], finding["op"], finding["op_index"], finding["op_type"]) == ("unregistered", "upsample", 25, "Interp"), finding
+
+
+@check
+def a_sound_run_stays_clean_with_its_log(program, directory):
+    log = "MNN_QNN: Loaded HTP backend.\nsoc_id: 57 ; dsp_arch: v75\n"
+    document = diagnose_log(program, directory, log, "--format", "json", run="clean").expect(0).document()
+    assert document["verdict"] == "clean" and document["log"]["class"] == "not_decidable" and document["similar_cases"] == []
+    assert (document["run"]["soc"], document["run"]["arch"]) == ("57", "v75")
+    told = diagnose_log(program, directory, log, "--format", "json", "--arch", "v73", run="clean").document()
+    assert told["run"]["arch"] == "v73"
+    text = diagnose_log(program, directory, log, run="clean").expect(0).out
+    assert "log" not in text.replace("run.log", "").replace("log scale", ""), text
+
+
+@check
+def a_log_never_overrides_a_dump(program, directory):
+    """An error of the log alone makes no run wrong that computed rightly."""
+    document = diagnose_log(program, directory, SKEL + "\n", "--format", "json", run="clean").expect(0).document()
+    assert document["verdict"] == "clean" and document["findings"] == []
+    assert document["log"]["class"] == "skel_load_failed"
+    assert "log[skel_load_failed]: " in diagnose_log(program, directory, SKEL + "\n", run="clean").out
+
+
+@check
+def a_refused_node_explains_what_follows(program, directory):
+    log = refusal("upsample", "ResizeBilinear")
+    plain = program.diagnose("--format", "json", run="broken").document()
+    document = diagnose_log(program, directory, log, "--format", "json", run="broken").expect(1).document()
+    assert [f for f in document["findings"] if f["kind"] == "rejected"][0]["op_index"] == 25
+    after = {f["op_index"]: f["consequence_of"] for f in document["findings"] if f["kind"] == "bug"}
+    assert set(after) == {f["op_index"] for f in plain["findings"] if f["kind"] == "bug"}
+    assert all(origin == (25 if index >= 25 else None) for index, origin in after.items()), after
+    assert document["operators"][25]["status"] == "right"
+    assert [f["op_index"] for f in document["findings"]] == sorted(f["op_index"] for f in document["findings"])
+
+
+@check
+def a_log_may_come_on_standard_input(program, directory):
+    model = program.need("model.mnn")
+    env = {"XDG_DATA_HOME": str(directory)}
+    result = program.run("diagnose", "--model", model, "--log", "-", input=UNREGISTERED.encode(), env=env).expect(1)
+    assert "error[QD0501]" in result.out and "qnn-debug explain -" not in result.out, result
+
+
+@check
+def logs_that_cannot_be_read(program, directory):
+    model = program.need("model.mnn")
+    fails_without_output(program.run("diagnose", "--model", model, "--log", directory / "no.log"), "no.log")
+    fails_without_output(program.run("diagnose", "--model", model, "--log", directory), "directory")
+    log = directory / "run.log"
+    log.write_text("")
+    result = program.run("diagnose", "--model", model, "--log", log, "--format", "json").expect(1)
+    assert result.document()["verdict"] == "inconclusive"
+    result = program.run("diagnose", "--model", model, "--log", LOGS / "C04_console_gamma_fp32.log", "--store", directory).expect(1)
+    assert "note: your own cases are left out" in result.err, result
 
 
 # --- doctor --------------------------------------------------------------------------------------------------------------------

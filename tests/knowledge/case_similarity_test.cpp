@@ -27,7 +27,7 @@ std::vector<std::string> nearest_ids(const Fingerprint& run) {
 TEST(Nearest, LayerNormThatCannotBeCreated) {
   const Fingerprint run = {.classes = {"finalize_op_not_created"},
                            .codes = {1002},
-                           .patterns = {"op-creation-failure", "mnn-tensor-usage"},
+                           .patterns = {"op-creation-failure", "mnn-tensor-usage-constant"},
                            .operators = {"LayerNorm"},
                            .kernels = {"q::layernorm_2d_fp16_oneshot_moments_sf"},
                            .stages = {"finalize"},
@@ -40,7 +40,7 @@ TEST(Nearest, LayerNormThatCannotBeCreated) {
 TEST(Nearest, ExecuteWithoutInputs) {
   const Fingerprint run = {.classes = {"input_not_copied"},
                            .codes = {6000},
-                           .patterns = {"mnn-tensor-usage"},
+                           .patterns = {"mnn-tensor-usage-constant"},
                            .stages = {"execute"},
                            .stacks = {"mnn"}};
   EXPECT_THAT(nearest_ids(run), testing::ElementsAre("C03"));
@@ -48,8 +48,8 @@ TEST(Nearest, ExecuteWithoutInputs) {
 
 TEST(Nearest, LibraryNotFoundIsNotTheMissingBackendThatFollows) {
   const Fingerprint run = {.classes = {"library_not_found"},
-                           .patterns = {"mnn-library-not-opened", "mnn-cannot-find-backend"},
-                           .stages = {"load"},
+                           .patterns = {"mnn-open-library-failed", "mnn-qnn-backend-missing"},
+                           .stages = {"load_library"},
                            .stacks = {"mnn"}};
   ASSERT_FALSE(nearest_ids(run).empty());
   EXPECT_EQ(nearest_ids(run).front(), "C01");
