@@ -11,10 +11,10 @@ namespace qnndbg::qnn {
 
 /// What may say where to look, in the order in which it counts. Empty: not told.
 struct LibraryQuery {
-  std::string library;          // --library: libQnnHtp.so, or the directory that it is in
-  std::string sdk;              // --sdk: root of an installed QAIRT or QNN SDK
-  std::string sdk_variable;     // value of QNN_SDK_ROOT
-  std::filesystem::path cache;  // cache_root(); empty: there is none
+  std::string library = {};          // --library: libQnnHtp.so, or the directory that it is in
+  std::string sdk = {};              // --sdk: root of an installed QAIRT or QNN SDK
+  std::string sdk_variable = {};     // value of QNN_SDK_ROOT
+  std::filesystem::path cache = {};  // cache_root(); empty: there is none
 };
 
 enum class LibraryOrigin : unsigned char { named, sdk, sdk_variable, cache };

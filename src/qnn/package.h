@@ -18,24 +18,24 @@
 namespace qnndbg::qnn {
 
 struct Package {
-  std::string name;                     // "onnxruntime-qnn"
-  std::string version;                  // "2.7.0"
-  std::string sdk;                      // the SDK whose libraries it carries: "QAIRT 2.51"
-  std::string build;                    // their build id
-  std::string wheel;                    // file name
-  std::string sha256;                   // of the wheel
-  std::uint64_t bytes = 0;              // of the wheel
-  std::vector<std::string> pip_target;  // options of pip that choose this wheel whatever Python runs pip
-  std::string licence;                  // its name and where it stands
-  std::vector<std::string> files;       // paths in the wheel
+  std::string name = {};                     // "onnxruntime-qnn"
+  std::string version = {};                  // "2.7.0"
+  std::string sdk = {};                      // the SDK whose libraries it carries: "QAIRT 2.51"
+  std::string build = {};                    // their build id
+  std::string wheel = {};                    // file name
+  std::string sha256 = {};                   // of the wheel
+  std::uint64_t bytes = 0;                   // of the wheel
+  std::vector<std::string> pip_target = {};  // options of pip that choose this wheel whatever Python runs pip
+  std::string licence = {};                  // its name and where it stands
+  std::vector<std::string> files = {};       // paths in the wheel
 };
 
 const Package& pinned_package();
 
 struct InstallRequest {
-  std::filesystem::path cache;  // cache_root()
-  std::string from;             // a wheel, or a directory with what is in it; empty: PyPI
-  std::string search_path;      // value of PATH: where python3 is
+  std::filesystem::path cache = {};  // cache_root()
+  std::string from = {};             // a wheel, or a directory with what is in it; empty: PyPI
+  std::string search_path = {};      // value of PATH: where python3 is
   lint::Stop stop = {};
 };
 

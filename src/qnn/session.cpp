@@ -157,11 +157,23 @@ CallResult<void> Session::use_newest() {
   CallError last{.failure = Failure::library, .message = "no SoC is known"};
   for (const Soc& soc : newest_first()) {
     CallResult<void> used = use_target({.soc = soc.id, .arch = soc.arch});
+    if (used) used = try_target();
     if (used) return {};
     last = std::move(used.error());
   }
   last.message = "the library takes none of the SoCs that this version knows; the last answer: " + last.message;
   return fail(std::move(last));
+}
+
+CallResult<void> Session::try_target() {
+  GraphSpec graph{.name = "try"};
+  graph.tensors = {{.name = "x", .kind = TensorKind::app_write, .type = DType::f16, .dims = {1, 8}},
+                   {.name = "y", .kind = TensorKind::app_read, .type = DType::f16, .dims = {1, 8}}};
+  graph.nodes = {{.name = "relu", .type = "Relu", .inputs = {"x"}, .outputs = {"y"}}};
+  CallResult<FinalizeReport> report = finalize(graph, {});
+  graph_.reset();
+  if (!report) return fail(std::move(report.error()));
+  return {};
 }
 
 CallResult<std::vector<OperationId>> Session::operations() {

@@ -25,7 +25,7 @@
 
 namespace qnndbg::qnn {
 
-/// What the library computes for. Both 0: the newest SoC that it knows.
+/// What the library computes for. Both 0: the newest SoC that it knows and can finalize a graph for.
 struct Target {
   int soc = 0;   // QNN's number (knowledge/soc.h)
   int arch = 0;  // 75 for v75; 0: not known
@@ -141,6 +141,8 @@ class Session {
   CallResult<void> start(const SessionOptions& options);
   CallResult<void> use_target(const Target& target);
   CallResult<void> use_newest();
+  /// Finalizes a graph of one Relu. SDK 2.51 takes SoCs of v89 whose operators it does not have yet.
+  CallResult<void> try_target();
   void mark(std::string_view function, std::string_view about = {}, std::size_t done = 0, std::size_t total = 0) const;
   Verdict ask(const abi::OpConfig& config, std::string_view name);
   CallResult<void> add_tensors(const GraphSpec& graph);

@@ -102,6 +102,11 @@ Result<void> check(const GraphSpec& graph) {
   return {};
 }
 
+void make_readable(GraphSpec& graph) {
+  for (TensorSpec& tensor : graph.tensors)
+    if (tensor.kind == TensorKind::native) tensor.kind = TensorKind::app_read;
+}
+
 const TensorSpec* find_tensor(std::span<const TensorSpec> tensors, std::string_view name) {
   const auto found =
       std::find_if(tensors.begin(), tensors.end(), [name](const TensorSpec& tensor) { return tensor.name == name; });

@@ -89,6 +89,10 @@ Result<void> check(const TensorSpec& tensor);
 /// check() for every tensor and parameter, and: names are unique and not empty, nodes name tensors that are there.
 Result<void> check(const GraphSpec& graph);
 
+/// Makes every tensor between nodes an output of the graph, so that execute() returns it. The library fuses fewer nodes
+/// then, as it does when MNN dumps its tensors.
+void make_readable(GraphSpec& graph);
+
 /// nullptr: none.
 const TensorSpec* find_tensor(std::span<const TensorSpec> tensors, std::string_view name);
 

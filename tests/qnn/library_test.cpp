@@ -164,7 +164,7 @@ TEST(Abi, GraphOptionsArrive) {
   const FinalizeOptions options{.config = {.precision = GraphPrecision::float16, .optimization_level = 3}};
   const CallResult<FinalizeReport> report = (*session)->finalize(relu_graph(), options);
   ASSERT_TRUE(report) << report.error().message;
-  EXPECT_THAT(log_text(report->log), HasSubstr("graph g optimization=3:3 precision=1"));
+  EXPECT_THAT(log_text(report->log), HasSubstr("graph g precision=1 optimization=3:3"));
   EXPECT_THAT(log_text(report->log), HasSubstr("in x#1 v1 kind=0 type=0x216 1x2 | out y#2 v1 kind=1"));
 }
 
