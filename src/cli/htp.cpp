@@ -37,6 +37,7 @@ qnn::CallResult<HtpView> look(const HtpArguments& arguments) {
   if (!socs) return qnn::fail(std::move(socs.error()));
   return HtpView{.place = std::move(htp->place),
                  .info = std::move(htp->info),
+                 .default_target = htp->default_target,
                  .operations = std::move(*operations),
                  .socs = std::move(*socs)};
 }
@@ -80,7 +81,7 @@ Result<bool> accepted(const InstallArguments& arguments, const qnn::Package& pac
   if (arguments.yes) return true;
   if (::isatty(STDIN_FILENO) == 0) return fail("nobody can be asked here: --yes accepts the licence");
   const std::string source =
-      arguments.from.empty() ? fmt::format("PyPI ({} MB)", package.bytes / 1'000'000) : arguments.from;
+      arguments.from.empty() ? fmt::format("PyPI ({} MB)", (package.bytes + 500'000) / 1'000'000) : arguments.from;
   console.help(fmt::format("From {}. Accept the licence and install? [y/N] ", source));
   std::string answer;
   std::getline(std::cin, answer);
@@ -101,7 +102,7 @@ Result<std::string> install(const InstallArguments& arguments, const Console& co
   const Result<bool> yes = accepted(arguments, package, console);
   if (!yes) return fail(yes.error());
   if (!*yes) return fail("not installed");
-  if (arguments.from.empty()) console.note("downloading {} MB", package.bytes / 1'000'000);
+  if (arguments.from.empty()) console.note("downloading {} MB", (package.bytes + 500'000) / 1'000'000);
   const char* path = std::getenv("PATH");
   const Result<qnn::Installation> installation =
       qnn::install(package, {.cache = cache,

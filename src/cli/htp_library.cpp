@@ -49,12 +49,17 @@ qnn::CallResult<OpenedHtp> open_htp(const HtpArguments& arguments) {
                                                              .sdk_variable = variable("QNN_SDK_ROOT"),
                                                              .cache = htp_cache()});
   if (!place) return qnn::fail(qnn::Failure::library, "{}", place.error().message);
-  qnn::CallResult<qnn::Worker> worker =
-      qnn::Worker::start({.keep_going = [](const qnn::CallProgress&) { return !interrupted(); }});
+  const qnn::WorkerOptions options{.keep_going = [](const qnn::CallProgress&) { return !interrupted(); }};
+  const bool is_default = *target == qnn::Target{};
+  const qnn::CallResult<qnn::Target> chosen =
+      is_default ? qnn::newest_target(place->htp, options) : qnn::CallResult<qnn::Target>(*target);
+  if (!chosen) return qnn::fail(chosen.error());
+  qnn::CallResult<qnn::Worker> worker = qnn::Worker::start(options);
   if (!worker) return qnn::fail(std::move(worker.error()));
-  qnn::CallResult<qnn::SessionInfo> info = worker->open({.library = place->htp, .target = *target});
+  qnn::CallResult<qnn::SessionInfo> info = worker->open({.library = place->htp, .target = *chosen});
   if (!info) return qnn::fail(std::move(info.error()));
-  return OpenedHtp{.place = *place, .info = std::move(*info), .worker = std::move(*worker)};
+  return OpenedHtp{
+      .place = *place, .info = std::move(*info), .default_target = is_default, .worker = std::move(*worker)};
 }
 
 void show_call_error(const Console& console, const qnn::CallError& error) {

@@ -28,6 +28,7 @@ std::filesystem::path htp_cache();
 struct OpenedHtp {
   qnn::LibraryPlace place;
   qnn::SessionInfo info;
+  bool default_target = false;  // neither --soc nor --arch was given
   qnn::Worker worker;
 };
 

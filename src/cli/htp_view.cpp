@@ -30,9 +30,10 @@ std::string line(const TextStyle& style, std::string_view label, std::string_vie
                      wrap(text, kLabelColumns, static_cast<std::size_t>(style.width)));
 }
 
-std::string target_words(const qnn::SessionInfo& info) {
-  return fmt::format("{}, {}{}", soc_words(info.target.soc, name_of_soc(info.target.soc)), arch_name(info.target.arch),
-                     info.default_target ? ": the newest that it can compute for; --soc or --arch names another" : "");
+std::string target_words(const HtpView& view) {
+  const qnn::Target& target = view.info.target;
+  return fmt::format("{}, {}{}", soc_words(target.soc, name_of_soc(target.soc)), arch_name(target.arch),
+                     view.default_target ? ": the newest that it can compute for; --soc or --arch names another" : "");
 }
 
 /// One line per architecture.
@@ -69,11 +70,12 @@ Json library_json(const HtpView& view) {
               {"system_library", has_system_library(view) ? Json(view.place.system) : Json(nullptr)}};
 }
 
-Json target_json(const qnn::SessionInfo& info) {
-  return Json{{"soc", info.target.soc},
-              {"name", text_or_null(std::string(name_of_soc(info.target.soc)))},
-              {"arch", arch_name(info.target.arch)},
-              {"default", info.default_target}};
+Json target_json(const HtpView& view) {
+  const qnn::Target& target = view.info.target;
+  return Json{{"soc", target.soc},
+              {"name", text_or_null(std::string(name_of_soc(target.soc)))},
+              {"arch", arch_name(target.arch)},
+              {"default", view.default_target}};
 }
 
 }  // namespace
@@ -91,7 +93,7 @@ std::string htp_info_text(const HtpView& view, const TextStyle& style) {
                   library.api_checked ? "" : " (this version was never checked: taken to be like its neighbours)"));
   if (!has_system_library(view)) out += line(style, "missing", view.place.system + ", which reads context binaries");
   out += line(style, "operators", std::to_string(view.operations.size()));
-  out += line(style, "computes for", target_words(view.info));
+  out += line(style, "computes for", target_words(view));
   return out + soc_lines(view, style);
 }
 
@@ -101,7 +103,7 @@ std::string htp_info_json(const HtpView& view) {
     operators.push_back(Json{{"package", operation.package}, {"name", operation.name}});
   return dump_json(Json{{"schema", "qnn-debug/htp-info/1"},
                         {"library", library_json(view)},
-                        {"target", target_json(view.info)},
+                        {"target", target_json(view)},
                         {"socs", socs_json(view.socs)},
                         {"operators", std::move(operators)}});
 }

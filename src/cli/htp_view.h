@@ -13,6 +13,7 @@ namespace qnndbg::cli {
 struct HtpView {
   qnn::LibraryPlace place;
   qnn::SessionInfo info;
+  bool default_target = false;
   std::vector<qnn::OperationId> operations;
   std::vector<qnn::KnownSoc> socs;
 };

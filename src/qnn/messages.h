@@ -101,7 +101,7 @@ void fields(A& a, LibraryInfo& v) {
 }
 template <class A>
 void fields(A& a, SessionInfo& v) {
-  a(v.library), a(v.target), a(v.default_target);
+  a(v.library), a(v.target);
 }
 template <class A>
 void fields(A& a, OperationId& v) {

@@ -110,6 +110,11 @@ Result<fs::path> download(const Package& package, const InstallRequest& request,
   if (run->status == 0 && fs::exists(wheel, error)) return wheel;
   if (run->text.find("No module named pip") != std::string::npos)
     return fail("{} has no pip (Debian: python3-pip); a wheel from elsewhere goes in with --from", python);
+  if (run->text.find("connection broken") != std::string::npos)
+    return fail(
+        "the package index cannot be reached: no network, or a proxy or mirror that pip is not told of; {} from "
+        "elsewhere goes in with --from",
+        package.wheel);
   return fail("pip could not download {} {}: {}; {} from elsewhere goes in with --from", package.name, package.version,
               complaint(run->text), package.wheel);
 }

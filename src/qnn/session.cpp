@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <limits>
-#include <set>
 
 #include "knowledge/soc.h"
 
@@ -21,16 +20,6 @@ using Clock = std::chrono::steady_clock;
 std::uint64_t microseconds_since(Clock::time_point start) {
   return static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start).count());
-}
-
-/// SoCs with an HTP, the newest first: by architecture, then by number.
-std::vector<Soc> newest_first() {
-  std::vector<Soc> socs;
-  for (const Soc& soc : qnndbg::known_socs())
-    if (soc.arch >= kOldestHtp && !soc.name.empty()) socs.push_back(soc);
-  std::sort(socs.begin(), socs.end(),
-            [](const Soc& a, const Soc& b) { return std::pair(a.arch, a.id) > std::pair(b.arch, b.id); });
-  return socs;
 }
 
 /// The architecture's first phone chip, for which most was measured.
@@ -53,16 +42,24 @@ std::string word_after(const std::vector<LogLine>& lines, std::string_view befor
   return {};
 }
 
-/// What the library's warnings tell of the SoC that was just set (seen in SDK 2.51): without the line about the
-/// architecture it is the library's default, v68.
+/// What this process has finalized a graph for, in whichever session.
+std::optional<Target>& finalized_for() {
+  static std::optional<Target> target;
+  return target;
+}
+
+/// What the library's warnings tell of the SoC that was just set (seen in SDK 2.51), completed from our own table.
 KnownSoc soc_of_log(int number, const std::vector<LogLine>& lines) {
   constexpr std::string_view kUnknownName = "UNKNOWN_SDM";
   KnownSoc known{.soc = number, .name = word_after(lines, "unsupported on soc "), .arch = 0};
   if (known.name == kUnknownName) known.name.clear();
   const std::string arch = word_after(lines, "will overwrite it to ");
-  known.arch = arch.empty() ? kOldestHtp : std::atoi(arch.c_str());
   const Soc* soc = find_soc(std::to_string(number));
   if (known.name.empty() && soc != nullptr) known.name = soc->name;
+  if (!arch.empty())
+    known.arch = std::atoi(arch.c_str());
+  else
+    known.arch = soc != nullptr && soc->arch != 0 ? soc->arch : kOldestHtp;  // the library's default, left as it is
   return known;
 }
 
@@ -140,39 +137,18 @@ CallResult<void> Session::start(const SessionOptions& options) {
   CallResult<Owned<abi::BackendHandle>> backend = library_.create_backend(log_.get());
   if (!backend) return fail(std::move(backend.error()));
   backend_ = std::move(*backend);
-  info_.default_target = options.target == Target{};
-  return info_.default_target ? use_newest() : use_target(options.target);
+  return options.target.soc == 0 ? CallResult<void>() : use_target(options.target);
 }
 
 CallResult<void> Session::use_target(const Target& target) {
+  if (finalized_for() && *finalized_for() != target)
+    return fail(Failure::bad_request, "this process has finalized a graph for SoC {}; SoC {} needs another one",
+                finalized_for()->soc, target.soc);
   mark("deviceCreate", fmt::format("SoC {}", target.soc));
   CallResult<Owned<abi::DeviceHandle>> device = library_.create_device(log_.get(), target.soc, target.arch);
   if (!device) return fail(std::move(device.error()));
   device_ = std::move(*device);
   info_.target = target;
-  return {};
-}
-
-CallResult<void> Session::use_newest() {
-  CallError last{.failure = Failure::library, .message = "no SoC is known"};
-  for (const Soc& soc : newest_first()) {
-    CallResult<void> used = use_target({.soc = soc.id, .arch = soc.arch});
-    if (used) used = try_target();
-    if (used) return {};
-    last = std::move(used.error());
-  }
-  last.message = "the library takes none of the SoCs that this version knows; the last answer: " + last.message;
-  return fail(std::move(last));
-}
-
-CallResult<void> Session::try_target() {
-  GraphSpec graph{.name = "try"};
-  graph.tensors = {{.name = "x", .kind = TensorKind::app_write, .type = DType::f16, .dims = {1, 8}},
-                   {.name = "y", .kind = TensorKind::app_read, .type = DType::f16, .dims = {1, 8}}};
-  graph.nodes = {{.name = "relu", .type = "Relu", .inputs = {"x"}, .outputs = {"y"}}};
-  CallResult<FinalizeReport> report = finalize(graph, {});
-  graph_.reset();
-  if (!report) return fail(std::move(report.error()));
   return {};
 }
 
@@ -196,6 +172,7 @@ CallResult<std::vector<KnownSoc>> Session::known_socs() {
     const KnownSoc soc = soc_of_log(number, take_log().lines);
     if (soc.arch >= kOldestHtp) known.push_back(soc);
   }
+  if (info_.target.soc == 0) return known;
   if (CallResult<void> back = use_target(info_.target); !back) return fail(std::move(back.error()));
   return known;
 }
@@ -260,6 +237,7 @@ CallResult<void> Session::add_node(const NodeSpec& node, const FinalizeOptions& 
 CallResult<FinalizeReport> Session::finalize(const GraphSpec& graph, const FinalizeOptions& options) {
   if (const Result<void> checked = check(graph); !checked)
     return fail(Failure::bad_request, "{}", checked.error().message);
+  if (!device_) return fail(Failure::bad_request, "a session without a SoC cannot finalize a graph");
   graph_.reset();
   take_log();
   mark("contextCreate", graph.name);
@@ -276,6 +254,7 @@ CallResult<FinalizeReport> Session::finalize(const GraphSpec& graph, const Final
   const CallResult<Owned<abi::ProfileHandle>> profile = profile_for(options.profiling);
   if (!profile) return fail(profile.error());
   mark("graphFinalize", graph.name);
+  finalized_for() = info_.target;
   const Clock::time_point start = Clock::now();
   const abi::Status status = library_.functions().graph_finalize(handle.value(), profile->get(), nullptr);
   report.microseconds = microseconds_since(start);

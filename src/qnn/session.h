@@ -1,7 +1,9 @@
 // QNN for one SoC in this process: ask whether nodes are accepted, build, finalize and execute a graph.
 //
 // The library may crash or hang in any of these calls: use Worker (worker.h), which has the same calls and runs this
-// class in a process of its own. One session at a time in a process; a session holds at most one graph.
+// class in a process of its own. One session at a time in a process; a session holds at most one graph. A process that
+// has finalized a graph for one SoC can do so for no other: the library keeps tables of the first architecture and then
+// fails with "registry list changed between prepares" (SDK 2.51).
 //
 //   CallResult<std::unique_ptr<Session>> session = Session::open({.library = "libQnnHtp.so", .target = {57, 75}});
 //   CallResult<Verdict> verdict = (*session)->validate(node, tensors);
@@ -25,7 +27,7 @@
 
 namespace qnndbg::qnn {
 
-/// What the library computes for. Both 0: the newest SoC that it knows and can finalize a graph for.
+/// What the library computes for.
 struct Target {
   int soc = 0;   // QNN's number (knowledge/soc.h)
   int arch = 0;  // 75 for v75; 0: not known
@@ -40,14 +42,13 @@ enum class Profiling : std::uint8_t { off, basic, detailed };
 
 struct SessionOptions {
   std::string library;  // libQnnHtp.so
-  Target target = {};
+  Target target = {};   // without a SoC nothing can be finalized; newest_target() of worker.h chooses one
   abi::LogLevel log_level = abi::LogLevel::error;  // level 1 has the reasons of refusals; more lines cost time
 };
 
 struct SessionInfo {
   LibraryInfo library;
-  Target target;                // that of the device; chosen if the options left it open
-  bool default_target = false;  // it was chosen
+  Target target;
 };
 
 /// What a SoC number means to the library.
@@ -140,9 +141,6 @@ class Session {
   Session(Library library, ProgressMark mark);
   CallResult<void> start(const SessionOptions& options);
   CallResult<void> use_target(const Target& target);
-  CallResult<void> use_newest();
-  /// Finalizes a graph of one Relu. SDK 2.51 takes SoCs of v89 whose operators it does not have yet.
-  CallResult<void> try_target();
   void mark(std::string_view function, std::string_view about = {}, std::size_t done = 0, std::size_t total = 0) const;
   Verdict ask(const abi::OpConfig& config, std::string_view name);
   CallResult<void> add_tensors(const GraphSpec& graph);

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <map>
 #include <optional>
 #include <system_error>
 #include <thread>
@@ -318,6 +319,59 @@ CallResult<Bytes> Worker::context_binary() {
 CallResult<BinaryInfo> Worker::read_binary(const std::string& system_library, ByteView binary) {
   const ReadBinaryRequest request{.library = system_library, .binary = binary};
   return process_->call<BinaryInfo>(RequestKind::read_binary, request, process_->limits().call);
+}
+
+namespace {
+
+GraphSpec one_relu() {
+  GraphSpec graph{.name = "try"};
+  graph.tensors = {{.name = "x", .kind = TensorKind::app_write, .type = DType::f16, .dims = {1, 8}},
+                   {.name = "y", .kind = TensorKind::app_read, .type = DType::f16, .dims = {1, 8}}};
+  graph.nodes = {{.name = "relu", .type = "Relu", .inputs = {"x"}, .outputs = {"y"}}};
+  return graph;
+}
+
+/// Of each architecture the newest SoC that the library takes and has a name for, the newest first.
+CallResult<std::vector<Target>> newest_targets(const std::string& library, const WorkerOptions& options) {
+  CallResult<Worker> worker = Worker::start(options);
+  if (!worker) return fail(std::move(worker.error()));
+  CallResult<SessionInfo> info = worker->open({.library = library});
+  if (!info) return fail(std::move(info.error()));
+  CallResult<std::vector<KnownSoc>> socs = worker->known_socs();
+  if (!socs) return fail(std::move(socs.error()));
+  std::map<int, int, std::greater<>> newest;  // SoC by architecture
+  for (const KnownSoc& soc : *socs)
+    if (!soc.name.empty()) newest[soc.arch] = std::max(newest[soc.arch], soc.soc);
+  std::vector<Target> targets;
+  for (const auto& [arch, soc] : newest) targets.push_back({.soc = soc, .arch = arch});
+  return targets;
+}
+
+CallResult<void> try_target(const std::string& library, const Target& target, const WorkerOptions& options) {
+  CallResult<Worker> worker = Worker::start(options);
+  if (!worker) return fail(std::move(worker.error()));
+  CallResult<SessionInfo> info = worker->open({.library = library, .target = target});
+  if (!info) return fail(std::move(info.error()));
+  CallResult<FinalizeReport> report = worker->finalize(one_relu(), {});
+  if (!report) return fail(std::move(report.error()));
+  return {};
+}
+
+}  // namespace
+
+CallResult<Target> newest_target(const std::string& library, const WorkerOptions& options) {
+  CallResult<std::vector<Target>> targets = newest_targets(library, options);
+  if (!targets) return fail(std::move(targets.error()));
+  CallError last{.failure = Failure::library, .message = "it takes none"};
+  for (const Target& target : *targets) {
+    CallResult<void> tried = try_target(library, target, options);
+    if (tried) return target;
+    last = std::move(tried.error());
+    // Anything but a refusal has nothing to do with the SoC.
+    if (last.failure != Failure::refused) return fail(std::move(last));
+  }
+  last.message = fmt::format("{}: the library computes for no SoC: {}", library, last.message);
+  return fail(std::move(last));
 }
 
 }  // namespace qnndbg::qnn

@@ -80,4 +80,9 @@ class Worker {
   std::unique_ptr<Process> process_;
 };
 
+/// The newest SoC that a library computes for: of the newest of each architecture the first for which it finalizes a
+/// graph of one Relu, each tried in a worker of its own. That it takes a SoC is not enough: SDK 2.51 takes one of v89,
+/// whose operators it does not have. Errors: the library cannot be used, or fails for all of them.
+CallResult<Target> newest_target(const std::string& library, const WorkerOptions& options);
+
 }  // namespace qnndbg::qnn

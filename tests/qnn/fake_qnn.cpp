@@ -210,8 +210,9 @@ Status device_create(void*, const void** configs, void** out) {
   }
   log(1, " <E> device soc=%u arch=%u\n", soc, arch);
   if (soc > static_cast<unsigned>(std::atoi(setting("soc", "90").c_str()))) return 14001;
-  log(2, " <W> Arch 68 set by custom config is different from arch associated with SoC %u, will overwrite it to %u\n",
-      soc, soc == 57 ? 75U : 66U);
+  if (soc == 57)
+    log(2,
+        " <W> Arch 68 set by custom config is different from arch associated with SoC 57, will overwrite it to 75\n");
   *out = handle(0x30);
   return 0;
 }

@@ -168,12 +168,25 @@ TEST(Abi, GraphOptionsArrive) {
   EXPECT_THAT(log_text(report->log), HasSubstr("in x#1 v1 kind=0 type=0x216 1x2 | out y#2 v1 kind=1"));
 }
 
-TEST(Session, TheNewestSocThatTheLibraryTakesIsTheDefault) {
-  const FakeBehaviour fake("core=2.40,soc=70");
+TEST(Session, AProcessFinalizesForOneSocOnly) {
+  const FakeBehaviour fake("core=2.40");
+  {
+    const CallResult<std::unique_ptr<Session>> session = Session::open({.library = fake_library(), .target = {57, 75}});
+    ASSERT_TRUE(session);
+    ASSERT_TRUE((*session)->finalize(relu_graph(), {}));
+  }
+  const CallResult<std::unique_ptr<Session>> other = Session::open({.library = fake_library(), .target = {69, 79}});
+  ASSERT_FALSE(other);
+  EXPECT_EQ(other.error().failure, Failure::bad_request);
+}
+
+TEST(Session, WithoutASocNothingIsFinalized) {
+  const FakeBehaviour fake("core=2.40");
   const CallResult<std::unique_ptr<Session>> session = Session::open({.library = fake_library()});
   ASSERT_TRUE(session) << session.error().message;
-  EXPECT_EQ((*session)->info().target, (Target{.soc = 69, .arch = 79}));
-  EXPECT_TRUE((*session)->info().default_target);
+  const GraphSpec graph = relu_graph();
+  EXPECT_TRUE((*session)->validate(graph.nodes[0], graph.tensors)->accepted);
+  EXPECT_EQ((*session)->finalize(graph, {}).error().message, "a session without a SoC cannot finalize a graph");
 }
 
 TEST(Session, ARefusedSocIsAnError) {

@@ -151,9 +151,15 @@ TEST_F(FakePip, MissingPipIsNamed) {
               HasSubstr("has no pip (Debian: python3-pip); a wheel from elsewhere goes in with --from"));
 }
 
+TEST_F(FakePip, NoNetworkIsTold) {
+  EXPECT_THAT(error_with("echo \"WARNING: Retrying (Retry(total=0)) after connection broken by 'NewConnectionError'\"\n"
+                         "echo 'ERROR: No matching distribution found for made-up==1.0'; exit 1\n"),
+              HasSubstr("the package index cannot be reached: no network"));
+}
+
 TEST_F(FakePip, PipsOwnWordsAreShown) {
   EXPECT_THAT(
-      error_with("echo 'WARNING: Retrying'; echo 'ERROR: No matching distribution found'; echo; exit 1\n"),
+      error_with("echo 'WARNING: old'; echo 'ERROR: No matching distribution found'; echo; exit 1\n"),
       HasSubstr("pip could not download made-up 1.0: No matching distribution found; made_up-1.0-py3-none-any.whl "
                 "from elsewhere goes in with --from"));
 }

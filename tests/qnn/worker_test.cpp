@@ -58,7 +58,9 @@ TEST(Worker, OperationsAndSocsAreListed) {
   EXPECT_EQ(*operations, (std::vector<OperationId>{{"qti.aisw", "Conv2d"}, {"qti.aisw", "Relu"}}));
   const CallResult<std::vector<KnownSoc>> socs = worker->known_socs();
   ASSERT_TRUE(socs) << socs.error().message;
-  EXPECT_EQ(*socs, (std::vector<KnownSoc>{{57, "SM8650", 75}}));
+  EXPECT_THAT(*socs, testing::Contains(KnownSoc{57, "SM8650", 75}));
+  EXPECT_THAT(*socs, testing::Contains(KnownSoc{43, "SM8550", 73}));
+  EXPECT_THAT(*socs, testing::Each(testing::Field(&KnownSoc::arch, testing::Ge(68))));
 }
 
 TEST(Worker, ARefusalCarriesCodeAndLines) {
@@ -205,6 +207,22 @@ TEST(Worker, AProgramThatIsNoneIsAnError) {
   CallResult<Worker> other = Worker::start({.program = "/bin/true"});
   ASSERT_TRUE(other);
   EXPECT_EQ(other->operations().error().failure, Failure::crashed);
+}
+
+TEST(Worker, TheNewestSocIsOneThatTheLibraryComputesFor) {
+  {
+    const FakeBehaviour fake("core=2.40,soc=70");
+    const CallResult<Target> target = newest_target(fake_library(), {});
+    ASSERT_TRUE(target) << target.error().message;
+    EXPECT_EQ(*target, (Target{.soc = 69, .arch = 79}));
+  }
+  {
+    const FakeBehaviour fake("core=2.40,refuse=finalize");
+    EXPECT_THAT(newest_target(fake_library(), {}).error().message,
+                HasSubstr("computes for no SoC: graphFinalize failed"));
+  }
+  const FakeBehaviour fake("core=2.40,crash=graphFinalize");
+  EXPECT_EQ(newest_target(fake_library(), {}).error().failure, Failure::crashed);
 }
 
 Bytes bytes_of(std::string_view text) {
