@@ -79,9 +79,12 @@ struct InstallArguments {
 /// Whether the user accepts the licence. Without a terminal nobody can be asked.
 Result<bool> accepted(const InstallArguments& arguments, const qnn::Package& package, const Console& console) {
   if (arguments.yes) return true;
-  if (::isatty(STDIN_FILENO) == 0) return fail("nobody can be asked here: --yes accepts the licence");
+  if (::isatty(STDIN_FILENO) == 0)
+    return fail("nobody can be asked here: --yes accepts the licence, {}", package.licence);
   const std::string source =
       arguments.from.empty() ? fmt::format("PyPI ({} MB)", (package.bytes + 500'000) / 1'000'000) : arguments.from;
+  console.note("{} {} carries the libraries of {}. Licence: {}", package.name, package.version, package.sdk,
+               package.licence);
   console.help(fmt::format("From {}. Accept the licence and install? [y/N] ", source));
   std::string answer;
   std::getline(std::cin, answer);
@@ -97,12 +100,11 @@ Result<std::string> install(const InstallArguments& arguments, const Console& co
   if (cache.empty()) return fail("no place for the libraries: neither XDG_CACHE_HOME nor HOME is set");
   const qnn::Installation present = qnn::installation_of(package, cache);
   if (present.was_there) return fmt::format("{} is there already\n", present.directory.string());
-  console.note("{} {} carries the libraries of {}. Licence: {}", package.name, package.version, package.sdk,
-               package.licence);
   const Result<bool> yes = accepted(arguments, package, console);
   if (!yes) return fail(yes.error());
   if (!*yes) return fail("not installed");
-  if (arguments.from.empty()) console.note("downloading {} MB", (package.bytes + 500'000) / 1'000'000);
+  if (arguments.from.empty())
+    console.note("downloading {} {}, {} MB", package.name, package.version, (package.bytes + 500'000) / 1'000'000);
   const char* path = std::getenv("PATH");
   const Result<qnn::Installation> installation =
       qnn::install(package, {.cache = cache,
