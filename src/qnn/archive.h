@@ -59,7 +59,7 @@ class Writer {
   template <class... T>
   void operator()(const std::variant<T...>& value) {
     operator()(static_cast<std::uint8_t>(value.index()));
-    std::visit([this](const auto& held) { operator()(held); }, value);
+    std::visit([this](const auto& held) { (*this)(held); }, value);
   }
   template <class T>
     requires std::is_class_v<T>

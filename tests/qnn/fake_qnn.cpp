@@ -70,7 +70,7 @@ void misbehave(const char* function) {
 template <class T>
 T at(const void* base, std::size_t offset) {
   T value;
-  std::memcpy(&value, static_cast<const char*>(base) + offset, sizeof value);
+  std::memcpy(static_cast<void*>(&value), static_cast<const char*>(base) + offset, sizeof value);
   return value;
 }
 
@@ -158,7 +158,11 @@ std::string node_words(const OpConfig& node) {
 
 bool is_refused(const OpConfig& node) { return !setting("refuse").empty() && text_at(&node, 24) == setting("refuse"); }
 
-void* handle(std::uintptr_t number) { return reinterpret_cast<void*>(number); }
+/// An address that stands for an object.
+void* handle(std::size_t number) {
+  static char objects[0x80];
+  return &objects[number];
+}
 
 Status log_create(Callback callback, std::uint32_t level, void** out) {
   misbehave("logCreate");
@@ -185,7 +189,7 @@ Status build_id(const char** id) {
 Status operations(void*, std::uint32_t* count, const void** list) {
   static const char* const names[] = {"qti.aisw", "Relu", nullptr, "qti.aisw", "Conv2d", "cpu"};
   *count = 2;
-  *list = names;
+  *list = static_cast<const void*>(names);
   return 0;
 }
 
@@ -321,7 +325,7 @@ Status profile_event_data(std::uint64_t event, void* data) {
   std::memcpy(data, &type, 4);
   std::memcpy(static_cast<char*>(data) + 4, &unit, 4);
   std::memcpy(static_cast<char*>(data) + 8, &value, 8);
-  std::memcpy(static_cast<char*>(data) + 16, &name, 8);
+  std::memcpy(static_cast<char*>(data) + 16, static_cast<const void*>(&name), 8);
   return 0;
 }
 Status profile_free(void*) { return 0; }
@@ -377,7 +381,7 @@ void fill_provider() {
   static const char name[] = "FAKE";
   const char* const name_pointer = name;
   put(0, static_cast<std::uint32_t>(std::atoi(setting("backend", "6").c_str())));
-  std::memcpy(provider + 8, &name_pointer, sizeof name_pointer);
+  std::memcpy(provider + 8, static_cast<const void*>(&name_pointer), sizeof name_pointer);
   const auto [core_major, core_minor] = version("core", "2.40");
   const auto [htp_major, htp_minor] = version("htp", "5.51");
   put(16, core_major);
@@ -386,7 +390,8 @@ void fill_provider() {
   put(32, htp_minor);
   for (const Entry& entry : entries())
     if (setting("null") != entry.name)
-      std::memcpy(provider + 40 + 8 * (old_layout() ? entry.old_slot : entry.slot), &entry.function, sizeof(void*));
+      std::memcpy(provider + 40 + 8 * (old_layout() ? entry.old_slot : entry.slot),
+                  static_cast<const void*>(&entry.function), sizeof(void*));
 }
 
 // --- System library --------------------------------------------------------------------------------------------------
@@ -404,7 +409,7 @@ void put_bytes(char* to, std::size_t offset, const void* from, std::size_t bytes
 }
 template <class T>
 void put_value(char* to, std::size_t offset, T value) {
-  put_bytes(to, offset, &value, sizeof value);
+  put_bytes(to, offset, static_cast<const void*>(&value), sizeof value);
 }
 
 /// One graph `g` with an input `x` of version 1 and outputs `y` and `z` of version 2.
@@ -484,7 +489,7 @@ extern "C" Status QnnSystemInterface_getProviders(const void*** list, std::uint3
   std::memcpy(system_provider + 16, &major, 4);
   std::memcpy(system_provider + 20, &minor, 4);
   void* functions[4] = {pointer(system_create), pointer(system_binary_info), nullptr, pointer(system_free)};
-  std::memcpy(system_provider + 32, functions, sizeof functions);
+  std::memcpy(system_provider + 32, static_cast<const void*>(functions), sizeof functions);
   providers[0] = system_provider;
   *list = providers;
   *count = 1;

@@ -96,7 +96,7 @@ TEST_F(MadeUpPackage, AnotherWheelIsRefusedAndLeavesNothing) {
 }
 
 TEST_F(MadeUpPackage, AWheelThatIsBrokenOrLacksAFileIsRefused) {
-  package_.files.push_back("made_up/more.so");
+  package_.files.emplace_back("made_up/more.so");
   EXPECT_THAT(error_of(request(wheel_)), HasSubstr("There is no item named 'made_up/more.so' in the archive"));
   const std::string text = directory_.write("text.whl", "text").string();
   package_.sha256 = "982d9e3eb996f559e633f4d194def3761d909f5a3b647d1a851fead67c32c9d1";  // of "text"
