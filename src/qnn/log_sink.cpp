@@ -1,7 +1,9 @@
 #include "qnn/log_sink.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <mutex>
+#include <string_view>
 #include <utility>
 
 namespace qnndbg::qnn {

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
-#include <limits>
+#include <deque>
+#include <map>
+#include <optional>
 
 #include "knowledge/soc.h"
 
@@ -31,7 +33,7 @@ const Soc* usual_soc(int arch) {
   return nullptr;
 }
 
-/// What stands behind `before` in a line, as far as `ends` does not occur: "... overwrite it to 75".
+/// The word behind `before` in the first line that has it: "75" of "... will overwrite it to 75". Empty: no line has.
 std::string word_after(const std::vector<LogLine>& lines, std::string_view before) {
   for (const LogLine& line : lines) {
     const std::size_t at = line.text.find(before);

@@ -11,11 +11,8 @@
 //   CallResult<ExecuteReport> run = (*session)->execute(inputs, {});
 #pragma once
 
-#include <deque>
 #include <functional>
-#include <map>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>

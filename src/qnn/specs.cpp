@@ -1,8 +1,8 @@
 #include "qnn/specs.h"
 
-#include <algorithm>
 #include <limits>
 #include <set>
+#include <string_view>
 
 namespace qnndbg::qnn {
 namespace {
@@ -105,12 +105,6 @@ Result<void> check(const GraphSpec& graph) {
 void make_readable(GraphSpec& graph) {
   for (TensorSpec& tensor : graph.tensors)
     if (tensor.kind == TensorKind::native) tensor.kind = TensorKind::app_read;
-}
-
-const TensorSpec* find_tensor(std::span<const TensorSpec> tensors, std::string_view name) {
-  const auto found =
-      std::find_if(tensors.begin(), tensors.end(), [name](const TensorSpec& tensor) { return tensor.name == name; });
-  return found == tensors.end() ? nullptr : &*found;
 }
 
 }  // namespace qnndbg::qnn

@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -92,8 +91,5 @@ Result<void> check(const GraphSpec& graph);
 /// Makes every tensor between nodes an output of the graph, so that execute() returns it. The library fuses fewer nodes
 /// then, as it does when MNN dumps its tensors.
 void make_readable(GraphSpec& graph);
-
-/// nullptr: none.
-const TensorSpec* find_tensor(std::span<const TensorSpec> tensors, std::string_view name);
 
 }  // namespace qnndbg::qnn

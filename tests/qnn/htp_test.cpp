@@ -206,15 +206,62 @@ TEST_F(Htp, AFailedFinalizeKeepsTheLinesThatSayWhy) {
   ASSERT_TRUE(worker) << worker.error().message;
   GraphSpec graph = relu_graph();
   graph.nodes[0].type = "NoSuchOperator";
-  const CallResult<FinalizeReport> report = worker->finalize(graph, {.skip_refused = true});
-  if (report) {
-    ASSERT_EQ(report->refused.size(), 1U);
-    EXPECT_FALSE(report->refused[0].verdict.log.empty());
-  } else {
-    EXPECT_NE(report.error().code, 0U);
-    EXPECT_FALSE(report.error().log.empty());
-  }
+  const CallResult<FinalizeReport> report = worker->finalize(graph, {.validate_nodes = true, .skip_refused = true});
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().failure, Failure::refused);
+  EXPECT_EQ(report.error().function, "graphFinalize");
+  EXPECT_EQ(report.error().code, 1002U);
+  EXPECT_THAT(log_text(report.error().log), HasSubstr("NoSuchOperator"));
   EXPECT_TRUE(worker->alive());
+}
+
+/// x [1,2,3,2] -> Transpose -> Conv2d of 1x1 -> y [1,2,2,1]: data, static tensors and parameters of all kinds in one
+/// graph, with sums that half holds exactly.
+TEST_F(Htp, ParametersAndStaticTensorsArrive) {
+  CallResult<Worker> worker = open(kGen3);
+  ASSERT_TRUE(worker) << worker.error().message;
+  const std::vector<std::uint32_t> perm = {0, 2, 1, 3};
+  const std::vector<std::uint32_t> stride = {2, 1};
+  const std::vector<std::uint32_t> pads = {0, 0, 0, 0};
+  std::vector<std::uint16_t> weights;
+  for (const float value : {2.0F, -0.5F}) weights.push_back(float_to_half(value, HalfRounding::nearest));
+  const std::vector<std::uint16_t> bias = {float_to_half(10, HalfRounding::nearest)};
+  const auto constant = [](std::string name, DType type, std::vector<std::uint32_t> dims, ByteView data) {
+    TensorSpec spec = tensor(std::move(name), TensorKind::static_data, type, std::move(dims));
+    spec.data = data;
+    return spec;
+  };
+  GraphSpec graph{.name = "g"};
+  graph.tensors = {tensor("x", TensorKind::app_write, DType::f16, {1, 2, 3, 2}),
+                   tensor("t", TensorKind::app_read, DType::f16, {1, 3, 2, 2}),
+                   constant("w", DType::f16, {1, 1, 2, 1}, view_of(weights)),
+                   constant("b", DType::f16, {1}, view_of(bias)),
+                   tensor("y", TensorKind::app_read, DType::f16, {1, 2, 2, 1})};
+  graph.nodes = {{.name = "turn",
+                  .type = "Transpose",
+                  .params = {{"perm", constant("perm_PARAM", DType::u32, {4}, view_of(perm))}},
+                  .inputs = {"x"},
+                  .outputs = {"t"}},
+                 {.name = "conv",
+                  .type = "Conv2d",
+                  .params = {{"stride", constant("stride_PARAM", DType::u32, {2}, view_of(stride))},
+                             {"pad_amount", constant("pads_PARAM", DType::u32, {2, 2}, view_of(pads))},
+                             {"group", ScalarSpec(std::uint32_t{1})}},
+                  .inputs = {"t", "w", "b"},
+                  .outputs = {"y"}}};
+  const CallResult<FinalizeReport> ready = worker->finalize(graph, {.validate_nodes = true});
+  ASSERT_TRUE(ready) << ready.error().message;
+  EXPECT_TRUE(ready->refused.empty());
+  std::vector<std::uint16_t> x;
+  for (int i = 0; i < 12; ++i) x.push_back(float_to_half(static_cast<float>(i), HalfRounding::nearest));
+  const std::vector<NamedData> inputs = {{"x", view_of(x)}};
+  const CallResult<ExecuteReport> run = worker->execute(inputs, Profiling::off);
+  ASSERT_TRUE(run) << run.error().message;
+  // Rows 0 and 2 of t hold the channel pairs (0,1), (6,7) and (4,5), (10,11) of x.
+  const std::vector<float> wanted = {9.5F, 18.5F, 15.5F, 24.5F};
+  const std::vector<std::uint16_t> y = values_of<std::uint16_t>(run->outputs.at(1).data);
+  ASSERT_EQ(y.size(), wanted.size());
+  for (std::size_t i = 0; i < y.size(); ++i) EXPECT_EQ(half_to_float(y[i], HalfKind::htp), wanted[i]) << i;
 }
 
 TEST_F(Htp, AContextBinaryTellsWhatItWasMadeFor) {
