@@ -22,6 +22,8 @@ const std::map<std::string, std::string, std::less<>>& examples() {
        "  qnn-debug case match --code 1002 --operator LayerNorm                 seen before?\n"
        "  qnn-debug doctor --soc SM8650 --library folder                        do the installed libraries fit "
        "together?\n"
+       "  qnn-debug htp info                                                    Qualcomm's own library, if it is "
+       "installed\n"
        "  source <(qnn-debug completion bash)                                   complete commands and options\n"},
       {"diagnose",
        "  qnn-debug diagnose --model m.mnn --inputs inputs.json --dump dump\n"
@@ -81,6 +83,16 @@ const std::map<std::string, std::string, std::less<>>& examples() {
        "  qnn-debug doctor\n"
        "  qnn-debug doctor --soc \"8 Gen 3\" --library app/lib/arm64-v8a --model m.mnn\n"
        "  qnn-debug doctor --adb --phone-library /data/local/tmp/qnn --format json\n"},
+      {"htp",
+       "  qnn-debug htp install                       get Qualcomm's library from PyPI, after its licence was "
+       "accepted\n"
+       "  qnn-debug htp info --soc \"8 Gen 3\"         which library is used, and what it knows\n"},
+      {"htp info",
+       "  qnn-debug htp info\n"
+       "  qnn-debug htp info --sdk /opt/qcom/aistack/qairt/2.31.0 --format json\n"},
+      {"htp install",
+       "  qnn-debug htp install\n"
+       "  qnn-debug htp install --yes --from onnxruntime_qnn-2.7.0-cp311-cp311-manylinux_2_35_x86_64.whl\n"},
       {"completion",
        "  source <(qnn-debug completion bash)\n"
        "  qnn-debug completion zsh > \"${fpath[1]}/_qnn-debug\"\n"

@@ -136,13 +136,14 @@ def run_on_terminal(program, *args, env=None, columns=100, pause=0.0):
 
 
 CASE_VERBS = ["add", "list", "show", "search", "match", "export", "import"]
-COMMANDS = ["diagnose", "replay", "inspect", "baseline", "calibrate", "explain", "doctor", "case", "completion", "help"]
+HTP_VERBS = ["info", "install"]
+COMMANDS = ["diagnose", "replay", "inspect", "baseline", "calibrate", "explain", "doctor", "case", "htp", "completion", "help"]
 
 
 @check
 def help_begins_with_examples(program, directory):
     for args in ([], ["diagnose"], ["replay"], ["inspect"], ["baseline"], ["calibrate"], ["explain"], ["doctor"], ["completion"], ["case"],
-                 *(["case", verb] for verb in CASE_VERBS)):
+                 *(["case", verb] for verb in CASE_VERBS), ["htp"], *(["htp", verb] for verb in HTP_VERBS)):
         result = program.run(*args, "--help").expect(0)
         assert result.err == ""
         assert result.out.split("\n")[2] == "Examples:", result.out
@@ -186,7 +187,8 @@ def every_option_is_documented(program, directory):
 @check
 def documented_options_exist(program, directory):
     text = (ROOT / "docs" / "cli.md").read_text()
-    pages = "".join(program.run(*args, "--help").out for args in ([], ["diagnose"], ["replay"], ["inspect"], ["baseline"], ["calibrate"], ["explain"], ["doctor"]))
+    pages = "".join(program.run(*args, "--help").out for args in ([], ["diagnose"], ["replay"], ["inspect"], ["baseline"], ["calibrate"], ["explain"], ["doctor"],
+                                                                      *(["htp", verb] for verb in HTP_VERBS)))
     for option in set(re.findall(r"`(--[a-z][a-z-]+)", text)):
         assert option in pages, f"docs/cli.md names {option}, which does not exist"
 
@@ -1936,6 +1938,84 @@ def doctor_prints_hostile_names_safely(program, directory):
     result = doctor(program, directory, "--library", "bad\x1b[31m\u202e").expect(1)
     assert ESCAPE not in result.out and "\u202e" not in result.out
     assert r"\x1b[2J\n.so" in result.out, result.out
+
+
+# --- htp -----------------------------------------------------------------------------------------------------------------------
+
+
+def htp(program, directory, *args, env=None, **kwargs):
+    """With a cache of its own and no SDK."""
+    bare = {"HOME": str(directory), "XDG_CACHE_HOME": str(directory / "cache"), "QNN_SDK_ROOT": ""}
+    return program.run("htp", *args, env={**bare, **(env or {})}, **kwargs)
+
+
+def htp_library():
+    """Qualcomm's library as the Python package of the tests has it, or a skip."""
+    for library in ROOT.glob(".venv/lib/python3*/site-packages/onnxruntime_qnn/libQnnHtp.so"):
+        return library
+    raise Skip("onnxruntime-qnn is not installed in .venv")
+
+
+@check
+def options_of_htp_are_documented(program, directory):
+    section = re.search(r"^## htp\n(.*?)(?=^## |\Z)", (ROOT / "docs" / "cli.md").read_text(), re.M | re.S).group(1)
+    for verb in HTP_VERBS:
+        for option in re.findall(r"--[a-z][a-z-]+", program.run("htp", verb, "--help").out.split("Options:")[1]):
+            assert option in section or option == "--help", f"htp {verb} {option} is not in docs/cli.md"
+
+
+@check
+def htp_says_how_to_get_the_library(program, directory):
+    fails_without_output(htp(program, directory, "info"), "`qnn-debug htp install` gets it from PyPI", "QNN_SDK_ROOT")
+    fails_without_output(htp(program, directory, "info", env={"QNN_SDK_ROOT": str(directory)}), "QNN_SDK_ROOT: no SDK for this machine")
+
+
+@check
+def htp_says_what_is_wrong_with_a_library(program, directory):
+    text = directory / "libQnnHtp.so"
+    text.write_text("text")
+    fails_without_output(htp(program, directory, "info", "--library", directory), "libQnnHtp.so is not an ELF file")
+    text.write_bytes(elf("aarch64"))
+    fails_without_output(htp(program, directory, "info", "--library", text), "a library for aarch64, but this program runs on x86-64")
+    fails_without_output(htp(program, directory, "info", "--library", directory / "none.so"), "none.so is not there")
+    fails_without_output(htp(program, directory, "info", "--soc", "SM8250"), "no HTP")
+
+
+@check
+def htp_install_asks_and_checks(program, directory):
+    fails_without_output(htp(program, directory, "install"), "--yes accepts the licence", "AI Stack License")
+    wheel = directory / "other.whl"
+    wheel.write_bytes(b"PK")
+    fails_without_output(htp(program, directory, "install", "--yes", "--from", wheel), "is not the expected wheel: its SHA-256 is")
+    fails_without_output(htp(program, directory, "install", "--yes", "--from", directory / "none.whl"), "none.whl is not there")
+    blocked = {"XDG_CACHE_HOME": str(wheel)}
+    fails_without_output(htp(program, directory, "install", "--yes", "--from", wheel, env=blocked), "XDG_CACHE_HOME names another cache")
+    nowhere = {"PIP_INDEX_URL": "http://127.0.0.1:9/simple", "no_proxy": "127.0.0.1"}
+    offline = htp(program, directory, "install", "--yes", env=nowhere).expect(2)
+    assert "the package index cannot be reached" in offline.err and "--from" in offline.err, offline
+    assert not list((directory / "cache/qnn-debug/htp").iterdir()), "a failed installation left something"
+
+
+@check
+def htp_installs_from_a_directory_and_tells_what_it_knows(program, directory):
+    packages = htp_library().parents[1]
+    assert htp(program, directory, "install", "--yes", "--from", packages).expect(0).out.startswith("installed in ")
+    assert "is there already" in htp(program, directory, "install").expect(0).out
+    document = htp(program, directory, "info", "--soc", "8 Gen 3", "--format", "json").expect(0).document()
+    validate(document, "htp-info")
+    assert document["library"]["found_by"] == "qnn-debug htp install" and document["library"]["api_checked"]
+    assert document["target"] == {"soc": 57, "name": "SM8650", "arch": "v75", "default": False}
+    assert {"soc": 69, "name": "SM8750", "arch": "v79"} in document["socs"]
+    assert {"package": "qti.aisw", "name": "Conv2d"} in document["operators"]
+    text = htp(program, directory, "info").expect(0).out
+    assert "QNN v2.51.0.260929181845" in text and "the newest that it can compute for" in text, text
+
+
+@check
+def the_worker_is_no_command(program, directory):
+    result = program.run("--qnn-worker")
+    assert result.status == 2 and result.out == ""
+    assert "qnn-worker" not in program.run("--help").out
 
 
 def main():
