@@ -95,7 +95,6 @@ class ArgExtreme final : public Op {
          .hypotheses = [in, axis, largest = largest_](const Evidence&) { return mistakes(in, axis, largest); }}};
   }
 
-
   QnnMappingResult qnn_mapping(const QnnContext& context) const override {
     const int rank = static_cast<int>(context.inputs[0].spec.dims.size());
     const char* type = largest_ ? "Argmax" : "Argmin";

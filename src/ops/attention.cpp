@@ -250,14 +250,13 @@ class QnnChain {
     const Dims score_dims{e_.batch, e_.heads, e_.queries, e_.keys};
     QnnTensorRef scores = product("_MatMul_QK", scaled, key, true, stage("QK", score_dims));
     scores = masked(scores, score_dims);
-    const QnnTensorRef weights = builder_.node("_Softmax", "Softmax", {scores}, stage("Softmax", score_dims),
-                                               {u32_scalar("axis", 3)});
+    const QnnTensorRef weights =
+        builder_.node("_Softmax", "Softmax", {scores}, stage("Softmax", score_dims), {u32_scalar("axis", 3)});
     value = repeated(value, "V", "RepeatedValue");
-    const QnnTensorRef mixed = product("_MatMul_QKV", weights, value, false,
-                                       stage("QKV", {e_.batch, e_.heads, e_.queries, e_.depth}));
-    const QnnTensorRef back =
-        builder_.transpose("_Transpose", mixed, stage("Transpose", {e_.batch, e_.queries, e_.heads, e_.depth}),
-                           {0, 2, 1, 3}, "result");
+    const QnnTensorRef mixed =
+        product("_MatMul_QKV", weights, value, false, stage("QKV", {e_.batch, e_.heads, e_.queries, e_.depth}));
+    const QnnTensorRef back = builder_.transpose(
+        "_Transpose", mixed, stage("Transpose", {e_.batch, e_.queries, e_.heads, e_.depth}), {0, 2, 1, 3}, "result");
     builder_.logical_output(0, [&](QnnTensorRef target) { builder_.reshape("_Reshape", back, target); });
     return builder_.take();
   }
@@ -282,7 +281,8 @@ class QnnChain {
     std::optional<QnnTensorRef> mask;
     if (mask_ == Mask::full) {
       const std::int64_t batch = context_.as_mnn() ? e_.batch : 1;
-      mask = builder_.reshape("_Mask_Reshape", QnnBuilder::input(3), stage("tempMask", {batch, 1, e_.queries, e_.keys}));
+      mask =
+          builder_.reshape("_Mask_Reshape", QnnBuilder::input(3), stage("tempMask", {batch, 1, e_.queries, e_.keys}));
     } else if (!context_.as_mnn()) {
       mask = builder_.floats("causal", {1, 1, e_.queries, e_.keys},
                              [queries = e_.queries, keys = e_.keys] { return causal(queries, keys); });
@@ -357,7 +357,6 @@ class Attention final : public Op {
     one.push_back(folded(std::move(chain), std::move(from)));
     return one;
   }
-
 
   QnnMappingResult qnn_mapping(const QnnContext& context) const override {
     const std::size_t count = context.inputs.size();

@@ -214,7 +214,6 @@ class BinaryOp final : public Op {
 
   Layout output_layout(std::span<const Operand> inputs) const override { return follow_majority(inputs); }
 
-
   QnnMappingResult qnn_mapping(const QnnContext& context) const override {
     return context.as_mnn() ? as_mnn_writes(context) : as_model_means(context);
   }
@@ -231,10 +230,10 @@ class BinaryOp final : public Op {
     return builder.take();
   }
 
-  /// The operands after MNN's helper nodes: Reshape and Tile for a scalar, Reshape and Transpose for one of another rank
-  /// and layout.
+  /// The operands after MNN's helper nodes: Reshape and Tile for a scalar, Reshape and Transpose for one of another
+  /// rank and layout.
   static tl::expected<std::array<QnnTensorRef, 2>, QnnRefusal> helped_operands(QnnBuilder& builder,
-                                                                              const QnnContext& context) {
+                                                                               const QnnContext& context) {
     std::array<QnnTensorRef, 2> operands{QnnBuilder::input(0), QnnBuilder::input(1)};
     const std::size_t rank_a = context.inputs[0].spec.dims.size();
     const std::size_t rank_b = context.inputs[1].spec.dims.size();
@@ -290,8 +289,8 @@ class BinaryOp final : public Op {
       if (op_ == wire::Bin_LOGICALOR || op_ == wire::Bin_LOGICALXOR) {
         for (int k = 0; k < 2; ++k) {
           const auto at = static_cast<std::size_t>(k);
-          const QnnTensorRef truth = builder.stage(fmt::format("truth_{}", k), dims_beside(context, k),
-                                                   {DType::bool8, {}}, layout);
+          const QnnTensorRef truth =
+              builder.stage(fmt::format("truth_{}", k), dims_beside(context, k), {DType::bool8, {}}, layout);
           operands[at] = builder.node(fmt::format("_truth_{}", k), "Cast", {operands[at]}, truth);
         }
       }

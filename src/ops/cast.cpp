@@ -170,7 +170,6 @@ class Cast final : public Op {
 
   Layout output_layout(std::span<const Operand> inputs) const override { return follow_first(inputs); }
 
-
   QnnMappingResult qnn_mapping(const QnnContext& context) const override {
     if (target_ == Target::bytes || target_ == Target::signed_bytes)
       return refuse(QnnRefusal::Kind::refused, "a cast to eight bits");
@@ -183,7 +182,8 @@ class Cast final : public Op {
         {.name = "zero", .dims = {1}, .type = type, .data = [type]() -> Result<std::vector<std::byte>> {
            return std::vector<std::byte>(size_of(type.type), std::byte{0});
          }});
-    const QnnTensorRef truth = builder.stage("truth", context.out_dims(0), {DType::bool8, {}}, context.outputs[0].layout);
+    const QnnTensorRef truth =
+        builder.stage("truth", context.out_dims(0), {DType::bool8, {}}, context.outputs[0].layout);
     builder.node("_compare", "ElementWiseNotEqual", {QnnBuilder::input(), zero}, truth);
     builder.node("", "Cast", {truth}, QnnBuilder::output());
     return builder.take();

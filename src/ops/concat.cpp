@@ -9,8 +9,8 @@
 #include "ops/support/axis_swap.h"
 #include "ops/support/host_values.h"
 #include "ops/support/layouts.h"
-#include "ops/support/qnn_movement.h"
 #include "ops/support/operand_source.h"
+#include "ops/support/qnn_movement.h"
 #include "tensor/layout.h"
 
 namespace qnndbg {
@@ -343,7 +343,6 @@ class Concat final : public Op {
   }
 
   Layout output_layout(std::span<const Operand> inputs) const override { return follow_majority(inputs); }
-
 
   QnnMappingResult qnn_mapping(const QnnContext& context) const override {
     const Operand& out = context.outputs[0];

@@ -31,7 +31,6 @@ class ConvertTensor final : public Op {
     return dest_ == wire::Layout_NC4HW4 ? Layout::channel_last : Layout::logical;
   }
 
-
   QnnMappingResult qnn_mapping(const QnnContext& context) const override {
     const Operand& x = context.inputs[0];
     const int rank = static_cast<int>(x.spec.dims.size());

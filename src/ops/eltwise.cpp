@@ -128,7 +128,6 @@ class Eltwise final : public Op {
 
   Layout output_layout(std::span<const Operand> inputs) const override { return follow_majority(inputs); }
 
-
   QnnMappingResult qnn_mapping(const QnnContext& context) const override {
     const int count = static_cast<int>(context.inputs.size());
     // However many operands there are, MNN gives them all to a node that takes two.

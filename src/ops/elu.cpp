@@ -16,7 +16,6 @@ class Elu final : public ElementwiseOp {
  public:
   explicit Elu(float alpha) : alpha_(alpha) {}
 
-
   QnnMappingResult qnn_mapping(const QnnContext& context) const override {
     return single_node(context, "Elu", {{"alpha", alpha_}});
   }

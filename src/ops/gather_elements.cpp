@@ -80,7 +80,6 @@ class GatherElements final : public Op {
     return std::vector<Stage>{std::move(stage)};
   }
 
-
   QnnMappingResult qnn_mapping(const QnnContext& context) const override {
     if (context.as_mnn() && axis_)
       return refuse(QnnRefusal::Kind::refused, "its axis is a parameter, the backend reads it from the third operand");
@@ -93,9 +92,8 @@ class GatherElements final : public Op {
     QnnBuilder builder(context);
     const QnnTensorRef x = builder.logical_input(0);
     const QnnTensorRef indices = builder.logical_input(1);
-    builder.logical_output(0, [&](QnnTensorRef target) {
-      builder.node("_Gather", "GatherElements", {x, indices}, target, {along});
-    });
+    builder.logical_output(
+        0, [&](QnnTensorRef target) { builder.node("_Gather", "GatherElements", {x, indices}, target, {along}); });
     return builder.take();
   }
 

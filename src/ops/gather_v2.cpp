@@ -69,13 +69,14 @@ class GatherV2 final : public Op {
                            const Evidence& evidence) { return gather_mistakes(evidence, from, to, axis_); }}};
   }
 
-
   QnnMappingResult qnn_mapping(const QnnContext& context) const override {
     if (context.as_mnn()) {
       if (form_ == Form::unregistered) return Op::qnn_mapping(context);
       if (form_ == Form::with_axis_parameter)
-        return refuse(QnnRefusal::Kind::refused, "its axis is a parameter, the backend reads it from the third operand");
-      if (!has_operand(context.inputs, 2)) return refuse(QnnRefusal::Kind::crash, "the third operand (axis) is missing");
+        return refuse(QnnRefusal::Kind::refused,
+                      "its axis is a parameter, the backend reads it from the third operand");
+      if (!has_operand(context.inputs, 2))
+        return refuse(QnnRefusal::Kind::crash, "the third operand (axis) is missing");
     }
     auto axis = axis_of(axis_, context.inputs, 2);
     if (!axis) return not_mapped(axis.error());

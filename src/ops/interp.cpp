@@ -131,7 +131,6 @@ class Interp final : public Op {
 
   Layout output_layout(std::span<const Operand>) const override { return Layout::channel_last; }
 
-
   QnnMappingResult qnn_mapping(const QnnContext& context) const override {
     if (!context.as_mnn()) {
       auto planned = plan(context.inputs);
@@ -148,10 +147,10 @@ class Interp final : public Op {
       case Method::cubic: break;
     }
     // QNN wants exclude_outside as a truth value.
-    return single_node(context, "Resize",
-                       {u32_scalar("interpolation_mode", kQnnCubic),
-                        u32_scalar("transformation_mode", transformation_mode(p_)), u32_scalar("exclude_outside", 0),
-                        QnnParam{"cubic_coeff", p_.cubic_coefficient}});
+    return single_node(
+        context, "Resize",
+        {u32_scalar("interpolation_mode", kQnnCubic), u32_scalar("transformation_mode", transformation_mode(p_)),
+         u32_scalar("exclude_outside", 0), QnnParam{"cubic_coeff", p_.cubic_coefficient}});
   }
 
  private:

@@ -95,16 +95,17 @@ class LayerNorm final : public Op {
     return stages;
   }
 
-
   QnnMappingResult qnn_mapping(const QnnContext& context) const override {
     const int rank = static_cast<int>(context.inputs[0].spec.dims.size());
     auto axes = normalized_axes(rank);
     if (!axes) return not_mapped(axes.error());
     if (context.as_mnn()) {
       if (rank > 4 || p_.group > 1 || p_.axes.size() > 1)
-        return refuse(QnnRefusal::Kind::refused, "rank {}, group {} and {} axes; the backend takes rank 4, group 1 and one axis",
-                      rank, p_.group, p_.axes.size());
-      if (p_.axes.empty()) return refuse(QnnRefusal::Kind::crash, "it has no axis, which the backend reads all the same");
+        return refuse(QnnRefusal::Kind::refused,
+                      "rank {}, group {} and {} axes; the backend takes rank 4, group 1 and one axis", rank, p_.group,
+                      p_.axes.size());
+      if (p_.axes.empty())
+        return refuse(QnnRefusal::Kind::crash, "it has no axis, which the backend reads all the same");
     }
     if (axes->empty()) return refuse(QnnRefusal::Kind::not_mapped, "a LayerNorm over groups");
     QnnMapping mapping = axes->size() == 1 ? along_one_axis(context, axes->front()) : along_trailing(context, *axes);
@@ -171,8 +172,8 @@ class LayerNorm final : public Op {
         return values != nullptr ? *values : std::vector<float>(static_cast<std::size_t>(n), otherwise);
       };
       if (!context.quantized()) return builder.floats(name, {dims.back()}, make);
-      return builder.constant(in_sixteen_bits(name, values != nullptr ? *values : std::vector<float>{otherwise},
-                                              dims.back()));
+      return builder.constant(
+          in_sixteen_bits(name, values != nullptr ? *values : std::vector<float>{otherwise}, dims.back()));
     };
     const QnnTensorRef gamma = constant("gamma", has_gamma ? &p_.gamma : nullptr, 1);
     const QnnTensorRef beta = constant("beta", p_.beta.empty() ? nullptr : &p_.beta, 0);
@@ -192,7 +193,8 @@ class LayerNorm final : public Op {
     // Equal values make no range; with zero they do.
     if (!(high > low)) low = std::min(low, 0.0), high = std::max(high, 0.0);
     const double scale = high > low && std::isfinite(high - low) ? (high - low) / kSteps : 1.0;
-    const Encoding encoding{scale, static_cast<std::int32_t>(std::clamp(std::round(low / scale), -2147483648.0, 2147483647.0))};
+    const Encoding encoding{
+        scale, static_cast<std::int32_t>(std::clamp(std::round(low / scale), -2147483648.0, 2147483647.0))};
     std::vector<std::uint16_t> stored;
     for (float v : values) {
       const double q = std::round(v / scale) - encoding.offset;

@@ -312,7 +312,6 @@ class MatMul final : public Op {
     return std::vector<Stage>{std::move(stage)};
   }
 
-
   QnnMappingResult qnn_mapping(const QnnContext& context) const override {
     const std::size_t rank_a = context.inputs[0].spec.dims.size();
     const std::size_t rank_b = context.inputs[1].spec.dims.size();
@@ -330,9 +329,8 @@ class MatMul final : public Op {
     std::vector<QnnTensorRef> operands;
     for (int k = 0; k < 2; ++k) operands.push_back(of_rank(builder, context, k, std::max(rank_a, rank_b)));
     if (count == 3) operands.push_back(QnnBuilder::input(2));
-    builder.logical_output(0, [&](QnnTensorRef target) {
-      builder.node("", "MatMul", std::move(operands), target, flags);
-    });
+    builder.logical_output(
+        0, [&](QnnTensorRef target) { builder.node("", "MatMul", std::move(operands), target, flags); });
     return builder.take();
   }
 

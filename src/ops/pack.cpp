@@ -52,7 +52,6 @@ class Pack final : public Op {
 
   Layout output_layout(std::span<const Operand> inputs) const override { return follow_majority(inputs); }
 
-
   QnnMappingResult qnn_mapping(const QnnContext& context) const override {
     const Operand& out = context.outputs[0];
     const int rank = static_cast<int>(out.spec.dims.size());

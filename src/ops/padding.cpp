@@ -237,15 +237,15 @@ class Padding final : public Op {
 
   Layout output_layout(std::span<const Operand> inputs) const override { return follow_first(inputs); }
 
-
   QnnMappingResult qnn_mapping(const QnnContext& context) const override {
     const int rank = static_cast<int>(context.inputs[0].spec.dims.size());
     if (context.as_mnn()) {
       // The amounts stay in the model's order; mode and fill value are not looked at.
       auto amounts = host_integers(context.inputs, 1, "padding");
       if (!amounts) return not_mapped(amounts.error());
-      return single_node(context, "Pad", {u32_scalar("scheme", kSchemeConstant),
-                                          u32_tensor("pad_amount", {rank, 2}, std::move(*amounts))});
+      return single_node(
+          context, "Pad",
+          {u32_scalar("scheme", kSchemeConstant), u32_tensor("pad_amount", {rank, 2}, std::move(*amounts))});
     }
     auto pad = pad_of(context.inputs);
     if (!pad) return not_mapped(pad.error());

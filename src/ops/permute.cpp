@@ -31,7 +31,6 @@ class Permute final : public Op {
 
   Layout output_layout(std::span<const Operand> inputs) const override { return follow_first(inputs); }
 
-
   QnnMappingResult qnn_mapping(const QnnContext& context) const override {
     const std::vector<int> meant =
         *check_permutation(permutation_, static_cast<int>(context.inputs[0].spec.dims.size()));

@@ -120,7 +120,6 @@ class Pooling final : public Op {
 
   Layout output_layout(std::span<const Operand>) const override { return Layout::channel_last; }
 
-
   QnnMappingResult qnn_mapping(const QnnContext& context) const override {
     const Dims& in = context.inputs[0].spec.dims;
     const Dims& out = context.outputs[0].spec.dims;

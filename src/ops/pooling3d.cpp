@@ -49,7 +49,6 @@ class GlobalPooling final : public Op {
 
   Layout output_layout(std::span<const Operand>) const override { return Layout::channel_last; }
 
-
   QnnMappingResult qnn_mapping(const QnnContext& context) const override {
     const Dims& in = context.inputs[0].spec.dims;
     const Dims device = context.in_dims(0);
@@ -58,9 +57,8 @@ class GlobalPooling final : public Op {
     // Whatever the rank, the spatial axes are one row of pixels.
     const std::int64_t pixels = element_count({in.begin() + 2, in.end()});
     const bool image = in.size() == 4;
-    PoolWindow window{.average = kind_ == PoolKind::average,
-                      .filter_h = image ? in[2] : 1,
-                      .filter_w = image ? in[3] : pixels};
+    PoolWindow window{
+        .average = kind_ == PoolKind::average, .filter_h = image ? in[2] : 1, .filter_w = image ? in[3] : pixels};
     window.stride_h = window.filter_h;
     window.stride_w = window.filter_w;
     if (image) return pool_mapping(context, window);

@@ -40,12 +40,10 @@ class Boundary final : public Op {
 
   Layout output_layout(std::span<const Operand>) const override { return Layout::channel_last; }
 
-
   QnnMappingResult qnn_mapping(const QnnContext& context) const override {
     if (qnn_type_ != std::string_view("Quantize")) return single_node(context, qnn_type_);
     QnnBuilder builder(context);
-    const QnnTensorRef cast =
-        builder.stage("Cast", context.out_dims(0), {DType::f32, {}}, context.outputs[0].layout);
+    const QnnTensorRef cast = builder.stage("Cast", context.out_dims(0), {DType::f32, {}}, context.outputs[0].layout);
     builder.node("_Cast", "Cast", {QnnBuilder::input()}, cast);
     builder.node("", "Quantize", {cast}, QnnBuilder::output());
     return builder.take();

@@ -296,14 +296,14 @@ class Reduction final : public Op {
     return stages;
   }
 
-
   QnnMappingResult qnn_mapping(const QnnContext& context) const override {
     const Operand& x = context.inputs[0];
     const int rank = static_cast<int>(x.spec.dims.size());
     auto axes = axes_for(context.inputs, rank);
     if (!axes) return not_mapped(axes.error());
     if (context.as_mnn()) {
-      if (*qnn_type_ == '\0') return refuse(QnnRefusal::Kind::encode_error, "a reduction that the backend does not know");
+      if (*qnn_type_ == '\0')
+        return refuse(QnnRefusal::Kind::encode_error, "a reduction that the backend does not know");
       if (axes_.empty() && !has_operand(context.inputs, 1))
         return refuse(QnnRefusal::Kind::crash, "no axes: the backend ends the process");
     }
@@ -313,7 +313,8 @@ class Reduction final : public Op {
       return builder.take();
     }
     const std::vector<std::int64_t> along(axes->begin(), axes->end());
-    const std::string type = is_logical(operation_) ? (operation_ == wire::Red_ANY ? "ReduceMax" : "ReduceMin") : qnn_type_;
+    const std::string type =
+        is_logical(operation_) ? (operation_ == wire::Red_ANY ? "ReduceMax" : "ReduceMin") : qnn_type_;
     const auto write = [&](QnnTensorRef from, QnnTensorRef target) {
       builder.node("", type, {from}, target, {u32_list("axes", along), flag("keep_dims", keep_dims_)});
     };
@@ -363,8 +364,7 @@ class Reduction final : public Op {
     dims[dims.size() - 2] = 1;
     const QnnTensorRef reduced = builder.stage("reduce_tout", dims, context.output_types[0]);
     builder.transpose("_reduce_transpose_in", QnnBuilder::input(), swapped, swap_with_last(rank - 2, rank));
-    builder.node("_reduce_t", qnn_type_, {swapped}, reduced,
-                 {u32_list("axes", {rank - 2}), flag("keep_dims", true)});
+    builder.node("_reduce_t", qnn_type_, {swapped}, reduced, {u32_list("axes", {rank - 2}), flag("keep_dims", true)});
     builder.reshape("_reduce_reshape_t", reduced, QnnBuilder::output());
   }
 

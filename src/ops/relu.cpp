@@ -18,7 +18,6 @@ class Relu final : public ElementwiseOp {
  public:
   explicit Relu(float slope) : slope_(slope) {}
 
-
   QnnMappingResult qnn_mapping(const QnnContext& context) const override {
     if (slope_ == 0) return single_node(context, "Relu");
     QnnBuilder builder(context);

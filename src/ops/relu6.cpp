@@ -16,7 +16,6 @@ class Relu6 final : public ElementwiseOp {
  public:
   Relu6(float low, float high) : low_(low), high_(high) {}
 
-
   QnnMappingResult qnn_mapping(const QnnContext& context) const override {
     return single_node(context, "ReluMinMax", {{"min_value", low_}, {"max_value", high_}});
   }

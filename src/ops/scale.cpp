@@ -63,7 +63,6 @@ class Scale final : public Op {
 
   Layout output_layout(std::span<const Operand>) const override { return Layout::channel_last; }
 
-
   QnnMappingResult qnn_mapping(const QnnContext& context) const override {
     if (context.as_mnn() && bias_.empty())
       return refuse(QnnRefusal::Kind::crash, "it has no bias, which the backend reads all the same");

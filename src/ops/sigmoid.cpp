@@ -11,9 +11,7 @@ namespace {
 
 class Sigmoid final : public ElementwiseOp {
  public:
-  QnnMappingResult qnn_mapping(const QnnContext& context) const override {
-    return single_node(context, "Sigmoid");
-  }
+  QnnMappingResult qnn_mapping(const QnnContext& context) const override { return single_node(context, "Sigmoid"); }
 
  protected:
   Result<Stage> stage() const override {

@@ -63,7 +63,6 @@ class Slice final : public Op {
 
   Layout output_layout(std::span<const Operand> inputs) const override { return follow_first(inputs); }
 
-
   QnnMappingResult qnn_mapping(const QnnContext& context) const override {
     const Operand& x = context.inputs[0];
     const int rank = static_cast<int>(x.spec.dims.size());

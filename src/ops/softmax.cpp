@@ -178,7 +178,6 @@ class Softmax final : public Op {
     return stages;
   }
 
-
   QnnMappingResult qnn_mapping(const QnnContext& context) const override {
     const Operand& x = context.inputs[0];
     const int rank = static_cast<int>(x.spec.dims.size());

@@ -44,10 +44,7 @@ class Squeeze final : public Op {
 
   Layout output_layout(std::span<const Operand> inputs) const override { return follow_first(inputs); }
 
-
-  QnnMappingResult qnn_mapping(const QnnContext& context) const override {
-    return reshape_family_mapping(context);
-  }
+  QnnMappingResult qnn_mapping(const QnnContext& context) const override { return reshape_family_mapping(context); }
 
  private:
   std::vector<std::int64_t> axes_;

@@ -173,7 +173,6 @@ class StridedSlice final : public Op {
 
   Layout output_layout(std::span<const Operand> inputs) const override { return follow_first(inputs); }
 
-
   QnnMappingResult qnn_mapping(const QnnContext& context) const override {
     return context.as_mnn() ? as_mnn_writes(context) : as_model_means(context);
   }
@@ -182,7 +181,8 @@ class StridedSlice final : public Op {
   QnnMappingResult as_mnn_writes(const QnnContext& context) const {
     const std::size_t operands = context.inputs.size();
     if (operands != (onnx_ ? 5U : 4U))
-      return refuse(QnnRefusal::Kind::refused, "{} operands, the backend takes {} in this form", operands, onnx_ ? 5 : 4);
+      return refuse(QnnRefusal::Kind::refused, "{} operands, the backend takes {} in this form", operands,
+                    onnx_ ? 5 : 4);
     if (!onnx_ && (masks_.new_axis != 0 || masks_.ellipsis != 0))
       return refuse(QnnRefusal::Kind::refused, "a slice with new axes or an ellipsis");
     if (QnnBuilder::is_reordered(context.inputs[0]))
@@ -240,9 +240,9 @@ class StridedSlice final : public Op {
         end_mask |= std::int64_t{1} << place;
       }
     }
-    const std::vector<QnnParam> params{i32_tensor("ranges", {rank, 3}, std::move(ranges)),
-                                       u32_scalar("begin_mask", 0), u32_scalar("end_mask", end_mask),
-                                       u32_scalar("shrink_axes", 0), u32_scalar("new_axes_mask", 0)};
+    const std::vector<QnnParam> params{i32_tensor("ranges", {rank, 3}, std::move(ranges)), u32_scalar("begin_mask", 0),
+                                       u32_scalar("end_mask", end_mask), u32_scalar("shrink_axes", 0),
+                                       u32_scalar("new_axes_mask", 0)};
     if (same_axes) return single_node(context, "StridedSlice", params);
     QnnBuilder builder(context);
     const QnnTensorRef window = builder.stage("window", std::move(window_dims), context.output_types[0]);

@@ -140,7 +140,6 @@ class TopK final : public Op {
     return stages;
   }
 
-
   QnnMappingResult qnn_mapping(const QnnContext& context) const override {
     const Dims& in = context.inputs[0].spec.dims;
     const QnnParam largest = flag("largest", largest_);
@@ -166,8 +165,8 @@ class TopK final : public Op {
     for (int k = 0; k < 2; ++k) {
       const bool used = k < static_cast<int>(context.outputs.size());
       const QnnType type = k == 1 ? QnnType{DType::i32, {}} : context.output_types[0];
-      made[static_cast<std::size_t>(k)] = used && last ? builder.logical_target(k)
-                                                       : builder.stage(k == 0 ? "values" : "places", found, type);
+      made[static_cast<std::size_t>(k)] =
+          used && last ? builder.logical_target(k) : builder.stage(k == 0 ? "values" : "places", found, type);
     }
     builder.add({.type = "TopK",
                  .inputs = {x},
@@ -179,7 +178,8 @@ class TopK final : public Op {
         builder.finish_logical(k, result);
       } else {
         const std::string suffix = k == 0 ? "_values_after" : "_places_after";
-        builder.logical_output(k, [&](QnnTensorRef target) { builder.transpose(suffix, result, target, swap, suffix); });
+        builder.logical_output(k,
+                               [&](QnnTensorRef target) { builder.transpose(suffix, result, target, swap, suffix); });
       }
     }
     return builder.take();

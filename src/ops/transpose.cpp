@@ -31,7 +31,6 @@ class Transpose final : public Op {
 
   Layout output_layout(std::span<const Operand> inputs) const override { return follow_first(inputs); }
 
-
   QnnMappingResult qnn_mapping(const QnnContext& context) const override {
     auto permutation = permutation_of(context.inputs);
     if (!permutation) return not_mapped(permutation.error());

@@ -152,7 +152,6 @@ class UnaryOp final : public Op {
 
   Layout output_layout(std::span<const Operand> inputs) const override { return follow_first(inputs); }
 
-
   QnnMappingResult qnn_mapping(const QnnContext& context) const override {
     QnnBuilder builder(context);
     const QnnTensorRef x = QnnBuilder::input();

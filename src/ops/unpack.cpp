@@ -52,7 +52,6 @@ class Unpack final : public Op {
 
   Layout output_layout(std::span<const Operand> inputs) const override { return follow_first(inputs); }
 
-
   QnnMappingResult qnn_mapping(const QnnContext& context) const override {
     const int axis = *normalize_axis(axis_, static_cast<int>(context.inputs[0].spec.dims.size()));
     if (context.outputs.empty()) return refuse(QnnRefusal::Kind::not_mapped, "no outputs");
@@ -68,7 +67,8 @@ class Unpack final : public Op {
     for (int k = 0; k < static_cast<int>(context.outputs.size()); ++k) parts.push_back(builder.logical_target(k));
     node.outputs = parts;
     builder.add(std::move(node));
-    for (int k = 0; k < static_cast<int>(parts.size()); ++k) builder.finish_logical(k, parts[static_cast<std::size_t>(k)]);
+    for (int k = 0; k < static_cast<int>(parts.size()); ++k)
+      builder.finish_logical(k, parts[static_cast<std::size_t>(k)]);
     return builder.take();
   }
 

@@ -5,6 +5,7 @@
 
 #include "graph/mnn_wire.h"
 #include "ops/support/convolution_family.h"
+#include "ops/support/qnn_movement.h"
 
 namespace qnndbg {
 namespace {
@@ -46,8 +47,8 @@ std::vector<T> taps_first(std::span<const T> values, std::int64_t a, std::int64_
 
 /// Integers that the model stores for its weights, and the scales that give them their values.
 struct IntegerWeights {
-  FloatArray scales;            // one per output channel, or one per block, block after block of each channel
-  std::int64_t blocks = 1;      // per channel
+  FloatArray scales;        // one per output channel, or one per block, block after block of each channel
+  std::int64_t blocks = 1;  // per channel
   bool present() const { return !scales.empty(); }
 };
 
@@ -91,13 +92,14 @@ class ConvMapper {
   explicit ConvMapper(const ConvNode& node) : n_(node), p_(node.parameters), builder_(node.context) {}
 
   QnnMappingResult build() {
-    const std::int64_t expected = p_.geometry.kernel_h * p_.geometry.kernel_w *
-                                  (n_.depthwise ? 1 : n_.in()[1] / p_.geometry.group) * n_.out()[1];
+    const std::int64_t expected =
+        p_.geometry.kernel_h * p_.geometry.kernel_w * (n_.depthwise ? 1 : n_.in()[1] / p_.geometry.group) * n_.out()[1];
     auto weight = n_.model.convolution_weight(n_.op);
     if (!weight) return not_mapped(weight.error());
     auto bias = n_.model.convolution_bias(n_.op);
     if (!bias) return not_mapped(bias.error());
-    if (static_cast<std::int64_t>(weight->size()) != expected || (!bias->empty() && static_cast<std::int64_t>(bias->size()) != n_.out()[1]))
+    if (static_cast<std::int64_t>(weight->size()) != expected ||
+        (!bias->empty() && static_cast<std::int64_t>(bias->size()) != n_.out()[1]))
       return refuse(QnnRefusal::Kind::not_mapped, "{} weights and {} biases do not fit {} input and {} output channels",
                     weight->size(), bias->size(), n_.in()[1], n_.out()[1]);
     zero_bias_ = std::all_of(bias->values().begin(), bias->values().end(), [](float b) { return b == 0; });
@@ -202,8 +204,8 @@ class ConvMapper {
                               .dims = dims,
                               .type = {DType::sfixed8, std::move(encoding)},
                               .data = [integers = std::move(integers), dims]() -> Result<std::vector<std::byte>> {
-                                return as_bytes(taps_first<std::int8_t>(integers, dims[3], dims[2], dims[0] * dims[1],
-                                                                        true));
+                                return as_bytes(
+                                    taps_first<std::int8_t>(integers, dims[3], dims[2], dims[0] * dims[1], true));
                               }});
   }
 
@@ -247,6 +249,9 @@ class ConvMapper {
     return list;
   }
 
+  Dims channel_last_input() const { return to_device_dims(n_.in(), Layout::channel_last); }
+  QnnTensorRef input() { return as_mnn() ? QnnBuilder::input() : aligned_input(builder_, n_.context, 0); }
+
   QnnTensorRef output_like(std::string name, const QnnType& type) {
     return builder_.stage(std::move(name), n_.context.out_dims(0), type, Layout::channel_last);
   }
@@ -269,7 +274,8 @@ class ConvMapper {
       return;
     }
     const auto [a, b] = closest_factors(batch());
-    const QnnTensorRef plane = builder_.stage("InputReshapeTensor", {1, a, b, n_.in()[1]}, x_type, Layout::channel_last);
+    const QnnTensorRef plane =
+        builder_.stage("InputReshapeTensor", {1, a, b, n_.in()[1]}, x_type, Layout::channel_last);
     const QnnTensorRef result =
         builder_.stage("OutputReshapeTensor", {1, a, b, n_.out()[1]}, y_type, Layout::channel_last);
     builder_.reshape("_input_reshape", x, plane);
@@ -289,23 +295,24 @@ class ConvMapper {
   QnnMapping in_floats() {
     const QnnTensorRef weight = float_weight();
     const QnnTensorRef bias = float_bias();
-    write(QnnBuilder::input(), QnnBuilder::output(), weight, bias, builder_.float_type(), builder_.float_type());
+    write(input(), QnnBuilder::output(), weight, bias, builder_.float_type(), builder_.float_type());
     return builder_.take();
   }
 
   QnnMapping in_integers(std::span<const float> weight, std::span<const float> bias) {
     const QnnTensorRef w = integer_weight(weight);
     const QnnTensorRef b = integer_bias(bias);
-    write(QnnBuilder::input(), QnnBuilder::output(), w, b, n_.context.input_types[0], n_.context.output_types[0]);
+    write(input(), QnnBuilder::output(), w, b, n_.context.input_types[0], n_.context.output_types[0]);
     return builder_.take();
   }
 
   /// Fixed-point data, weights that cannot stay integers: the convolution works in floats.
   QnnMapping with_float_detour() {
     const QnnType floats = builder_.float_type();
-    const QnnTensorRef x = builder_.stage("DequantInput", n_.context.in_dims(0), floats, Layout::channel_last);
+    const QnnTensorRef x = builder_.stage("DequantInput", as_mnn() ? n_.context.in_dims(0) : channel_last_input(),
+                                          floats, Layout::channel_last);
     const QnnTensorRef y = output_like("QuantOutput", floats);
-    builder_.node("_dequant_input", "Dequantize", {QnnBuilder::input()}, x);
+    builder_.node("_dequant_input", "Dequantize", {input()}, x);
     const QnnTensorRef weight = float_weight();
     const QnnTensorRef bias = float_bias();
     write(x, y, weight, bias, floats, floats);
@@ -338,7 +345,7 @@ class ConvMapper {
                                                    out_channels, in_channels, 1, true));
          }});
     const QnnTensorRef bias = float_bias();
-    builder_.reshape("_reshapeInput", QnnBuilder::input(), rows);
+    builder_.reshape("_reshapeInput", input(), rows);
     builder_.node("_MatMul", "MatMul", {rows, matrix, bias}, result,
                   {flag("transpose_in0", false), flag("transpose_in1", false)});
     if (p_.activation == nullptr) {
@@ -390,15 +397,15 @@ class DeconvMapper {
     if (absurd || static_cast<std::int64_t>(weight->size()) != expected)
       return refuse(QnnRefusal::Kind::not_mapped, "{} weights do not fit {} input and {} output channels",
                     weight->size(), n_.in()[1], n_.out()[1]);
-    const QnnTensorRef w = builder_.floats(
-        "weight", dims, [model = &n_.model, op = n_.op, g, dims]() -> Result<std::vector<float>> {
+    const QnnTensorRef w =
+        builder_.floats("weight", dims, [model = &n_.model, op = n_.op, g, dims]() -> Result<std::vector<float>> {
           auto values = model->convolution_weight(op);
           if (!values) return fail(values.error());
           return taps_first<float>(with_dilation(values->values(), g), dims[2], dims[3], dims[0] * dims[1], false);
         });
     const std::int64_t channels = n_.out()[1];
-    const QnnTensorRef b = builder_.floats(
-        "bias", {channels}, [model = &n_.model, op = n_.op, channels]() -> Result<std::vector<float>> {
+    const QnnTensorRef b =
+        builder_.floats("bias", {channels}, [model = &n_.model, op = n_.op, channels]() -> Result<std::vector<float>> {
           auto bias = model->convolution_bias(op);
           if (!bias) return fail(bias.error());
           std::vector<float> values(bias->values().begin(), bias->values().end());
@@ -406,13 +413,13 @@ class DeconvMapper {
           return values;
         });
     const bool relu = p_.activation != nullptr && !n_.context.as_mnn();
-    const QnnTensorRef made = relu ? builder_.stage("ReluTensor", n_.context.out_dims(0), n_.context.output_types[0],
-                                                    Layout::channel_last)
-                                   : QnnBuilder::output();
+    const QnnTensorRef made =
+        relu ? builder_.stage("ReluTensor", n_.context.out_dims(0), n_.context.output_types[0], Layout::channel_last)
+             : QnnBuilder::output();
     builder_.node(relu ? std::string(n_.kind.node_suffix) : "", std::string(n_.kind.qnn_type),
-                  {QnnBuilder::input(), w, b}, made, params(dims));
-    if (relu)
-      builder_.node("_relu", p_.activation->name == "ReLU6" ? "Relu6" : "Relu", {made}, QnnBuilder::output());
+                  {n_.context.as_mnn() ? QnnBuilder::input() : aligned_input(builder_, n_.context, 0), w, b}, made,
+                  params(dims));
+    if (relu) builder_.node("_relu", p_.activation->name == "ReLU6" ? "Relu6" : "Relu", {made}, QnnBuilder::output());
     return builder_.take();
   }
 
@@ -457,8 +464,7 @@ class DeconvMapper {
 
 PadPair pads_along(const ConvKind& kind, const ConvParameters& p, bool vertical, std::int64_t in, std::int64_t out) {
   const ConvGeometry& g = p.geometry;
-  const std::int64_t effective =
-      vertical ? g.dilation_h * (g.kernel_h - 1) + 1 : g.dilation_w * (g.kernel_w - 1) + 1;
+  const std::int64_t effective = vertical ? g.dilation_h * (g.kernel_h - 1) + 1 : g.dilation_w * (g.kernel_w - 1) + 1;
   const std::int64_t total = (out - 1) * (vertical ? g.stride_h : g.stride_w) + effective - in;
   const std::int64_t before = kind.plan_axis(p, vertical, in).pad_before;
   return {before, total - before};

@@ -55,8 +55,9 @@ QnnMapping transpose_mapping(const QnnContext& context, const std::vector<int>& 
 QnnMapping reshape_family_mapping(const QnnContext& context) {
   const Operand& x = context.inputs[0];
   const Operand& y = context.outputs[0];
-  const bool plain = context.as_mnn() ? !QnnBuilder::is_reordered(x) || context.in_dims(0).back() == context.out_dims(0).back()
-                                      : keeps_batch_and_channels(x, y) || (same_order(x) && same_order(y));
+  const bool plain = context.as_mnn()
+                         ? !QnnBuilder::is_reordered(x) || context.in_dims(0).back() == context.out_dims(0).back()
+                         : keeps_batch_and_channels(x, y) || (same_order(x) && same_order(y));
   if (plain) return single_node(context, "Reshape", {}, 1, "_Reshape");
   const int in_rank = static_cast<int>(x.spec.dims.size());
   const int out_rank = static_cast<int>(y.spec.dims.size());
@@ -66,17 +67,16 @@ QnnMapping reshape_family_mapping(const QnnContext& context) {
   QnnBuilder builder(context);
   QnnTensorRef from = QnnBuilder::input();
   if (reorder_in) {
-    from = builder.transpose("_input_transpose", from,
-                             builder.stage("permute_input", x.spec.dims, context.input_types[0]),
-                             to_logical_permutation(in_rank), "_input_transpose");
+    from =
+        builder.transpose("_input_transpose", from, builder.stage("permute_input", x.spec.dims, context.input_types[0]),
+                          to_logical_permutation(in_rank), "_input_transpose");
   }
   if (!reorder_out) {
     builder.reshape("", from, QnnBuilder::output());
     return builder.take();
   }
-  const QnnTensorRef reshaped_data =
-      builder.reshape("", from, builder.stage("permute_output", device_dims(y.spec.dims, Layout::logical),
-                                              context.output_types[0]));
+  const QnnTensorRef reshaped_data = builder.reshape(
+      "", from, builder.stage("permute_output", device_dims(y.spec.dims, Layout::logical), context.output_types[0]));
   builder.transpose("_output_transpose", reshaped_data, QnnBuilder::output(), to_channel_last_permutation(out_rank),
                     "_output_transpose");
   return builder.take();
@@ -87,7 +87,8 @@ QnnTensorRef aligned_input(QnnBuilder& builder, const QnnContext& context, int k
   const Operand& operand = context.inputs[at];
   const Operand& out = context.outputs[0];
   const std::size_t rank = out.spec.dims.size();
-  if (operand.host != nullptr) return builder.constant(aligned_constant(context, k, *operand.host));
+  if (operand.host != nullptr && !is_quantized(context.input_types[at].type))
+    return builder.constant(aligned_constant(context, k, *operand.host));
   const bool same_rank = operand.spec.dims.size() == rank;
   if (same_rank && QnnBuilder::is_reordered(operand) == QnnBuilder::is_reordered(out)) return QnnBuilder::input(k);
   QnnTensorRef aligned = builder.logical_input(k);

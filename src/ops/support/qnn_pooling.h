@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ops/qnn_mapping.h"
+#include "ops/support/qnn_movement.h"
 
 namespace qnndbg {
 
@@ -31,7 +31,10 @@ inline std::vector<QnnParam> pool_params(const PoolWindow& w) {
 }
 
 inline QnnMapping pool_mapping(const QnnContext& context, const PoolWindow& window) {
-  return single_node(context, pool_type(window), pool_params(window));
+  QnnBuilder builder(context);
+  const QnnTensorRef x = context.as_mnn() ? QnnBuilder::input() : aligned_input(builder, context, 0);
+  builder.node("", pool_type(window), {x}, QnnBuilder::output(), pool_params(window));
+  return builder.take();
 }
 
 }  // namespace qnndbg

@@ -77,9 +77,7 @@ QnnMapping resize_node(const QnnContext& context, Method method, ResizeCoordinat
   const QnnParam align = flag("align_corners", coordinates == ResizeCoordinates::align_corners);
   const QnnParam half = flag("half_pixel_centers", coordinates == ResizeCoordinates::half_pixel);
   switch (method) {
-    case Method::nearest:
-      builder.node("", "ResizeNearestNeighbor", {x}, QnnBuilder::output(), {align, half});
-      break;
+    case Method::nearest: builder.node("", "ResizeNearestNeighbor", {x}, QnnBuilder::output(), {align, half}); break;
     case Method::linear:
       builder.node("", "ResizeBilinear", {x}, QnnBuilder::output(), {align, half, flag("antialias", false)});
       break;
@@ -114,9 +112,9 @@ class Resampler {
                                 : builder_.stage(fmt::format("{}_{}", tag, what), dims, context_.output_types[0],
                                                  Layout::channel_last);
       };
-      QnnTensorRef part = builder_.node("_" + tag + "_gather", "Gather", {from, positions(tag, taps, slot)},
-                                        result("gathered", slots == 1),
-                                        {QnnParam{"axis", static_cast<std::int32_t>(axis)}});
+      QnnTensorRef part =
+          builder_.node("_" + tag + "_gather", "Gather", {from, positions(tag, taps, slot)},
+                        result("gathered", slots == 1), {QnnParam{"axis", static_cast<std::int32_t>(axis)}});
       if (slots == 1) return part;
       part = builder_.node("_" + tag + "_weigh", "ElementWiseMultiply", {part, weights(tag, taps, slot, axis)},
                            result("weighted", false));
@@ -162,8 +160,8 @@ QnnMappingResult resize_mapping(const QnnContext& context, const ResizeNode& nod
   const Method method = method_of(node.sampling);
   const std::vector<Taps> rows = meant_taps(node.h, node.sampling);
   const std::vector<Taps> columns = meant_taps(node.w, node.sampling);
-  for (ResizeCoordinates coordinates : {node.asked, ResizeCoordinates::half_pixel, ResizeCoordinates::asymmetric,
-                                        ResizeCoordinates::align_corners}) {
+  for (ResizeCoordinates coordinates :
+       {node.asked, ResizeCoordinates::half_pixel, ResizeCoordinates::asymmetric, ResizeCoordinates::align_corners}) {
     if (equal(qnn_taps(node.h, method, coordinates), rows) && equal(qnn_taps(node.w, method, coordinates), columns))
       return resize_node(context, method, coordinates, cubic_coefficient);
   }
