@@ -212,7 +212,16 @@ class BinaryOp final : public Op {
     return stages;
   }
 
-  Layout output_layout(std::span<const Operand> inputs) const override { return follow_majority(inputs); }
+  /// MNN's shape rule takes the format of the operand with more axes, of the first among equals; only here does a
+  /// constant's count (observed: constant - x).
+  Layout output_layout(std::span<const Operand> inputs) const override {
+    if (inputs.size() == 2) {
+      const std::size_t a = inputs[0].spec.dims.size();
+      const std::size_t b = inputs[1].spec.dims.size();
+      if ((inputs[0].host != nullptr && a >= b) || (inputs[1].host != nullptr && b > a)) return Layout::logical;
+    }
+    return follow_majority(inputs);
+  }
 
   QnnMappingResult qnn_mapping(const QnnContext& context) const override {
     return context.as_mnn() ? as_mnn_writes(context) : as_model_means(context);

@@ -83,12 +83,13 @@ class GraphBuilder {
   }
 
   QnnGraph run() {
-    if (whole()) {
-      for (const GraphInput& input : graph_.inputs) acquire_input(input.tensor);
-    }
     for (const OpNode& op : graph_.ops) {
       const PlannedOp& planned = plan_.ops[at(op.index)];
-      if (selected_[at(op.index)] && !planned.is_input && !planned.set_aside) add_operator(op);
+      if (planned.is_input) {
+        if (whole()) acquire_input(op.outputs[0]);
+      } else if (selected_[at(op.index)] && !planned.set_aside) {
+        add_operator(op);
+      }
     }
     for (int tensor : ends_) add_end(tensor);
     return std::move(result_);
