@@ -95,8 +95,8 @@ class Planner {
     if (planned.set_aside) evaluate(node, operands);
   }
 
-  /// The operands with MNN's format as their layout: a matrix made of NC4HW4 data has one order on the device, but keeps
-  /// the format, and what is made of it later is NC4HW4 again.
+  /// The operands with MNN's format as their layout: a matrix made of NC4HW4 data has one order on the device, but
+  /// keeps the format, and what is made of it later is NC4HW4 again.
   std::vector<Operand> formatted(const OpNode& node, std::vector<Operand> operands) const {
     for (std::size_t k = 0; k < operands.size(); ++k) {
       if (operands[k].present && operands[k].spec.dims.size() < 3) operands[k].layout = formats_[at(node.inputs[k])];

@@ -155,7 +155,7 @@ class Pooling final : public Op {
         break;
     }
     // MNN takes every rule that the model names for "count the padding", and its absence for the other.
-    window.count_padding = context.as_mnn() ? p_.count_type_given : p_.count == PoolCount::with_padding;
+    window.count_padding = context.as_mnn() ? p_.count_type_given : p_.count == PoolCount::with_padding && !p_.global;
     return pool_mapping(context, window);
   }
 

@@ -232,7 +232,7 @@ class StridedSlice final : public Op {
       const auto at = 3 * static_cast<std::size_t>(place);
       if (cut.size == 0) return refuse(QnnRefusal::Kind::not_mapped, "an empty slice");
       ranges[at] = cut.begin;
-      ranges[at + 1] = cut.begin + cut.size * cut.step;
+      ranges[at + 1] = std::min(cut.begin + cut.size * cut.step, x.spec.dims[static_cast<std::size_t>(axis)]);
       ranges[at + 2] = cut.step;
       // Below the first element there is no place to name.
       if (ranges[at + 1] < 0) {
