@@ -14,6 +14,8 @@ namespace {
 
 constexpr std::string_view kQuantize = "FloatToInt8";
 constexpr std::string_view kDequantize = "Int8ToFloat";
+/// Every tensor and node of an operator repeats its name; no model has such long ones.
+constexpr std::size_t kMaxName = 1 << 12;
 
 std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
@@ -101,6 +103,7 @@ class GraphBuilder {
     int inner = -1;     // what operators write and read
     int host = -1;      // the other side of the cast at the graph's end
     int position = -1;  // the number that MNN's counter names use
+    int inner_position = -1;
     // Made for operators that work in the other kind of number:
     int converted = -1;
     int converted_position = -1;
@@ -182,7 +185,7 @@ class GraphBuilder {
       slot.inner = add_tensor(device_tensor(inner, kind, tensor, type));
       return;
     }
-    inner_positions_.emplace_back(tensor, counter_++);
+    slot.inner_position = counter_++;
     slot.host = add_tensor(device_tensor(tensor_id(tensor), QnnTensorKind::output, tensor, {DType::f32, {}}));
     slot.inner = add_tensor(device_tensor(inner, QnnTensorKind::native, tensor, type));
     ends_.push_back(tensor);
@@ -190,10 +193,8 @@ class GraphBuilder {
 
   void add_end(int tensor) {
     const Slot& slot = slots_[at(tensor)];
-    const auto found = std::find_if(inner_positions_.begin(), inner_positions_.end(),
-                                    [&](const auto& entry) { return entry.first == tensor; });
     const char* type = is_quantized(result_.tensors[at(slot.inner)].type.type) ? "Dequantize" : "Cast";
-    add_node(fmt::format("{}_I_{}_O_{}", type, found->second, slot.position), type, slot.inner, slot.host);
+    add_node(fmt::format("{}_I_{}_O_{}", type, slot.inner_position, slot.position), type, slot.inner, slot.host);
   }
 
   void add_node(std::string name, std::string type, int from, int to) {
@@ -294,6 +295,9 @@ class GraphBuilder {
     if (!planned.op && !is_registered(op.type_name))
       return QnnRefusal{QnnRefusal::Kind::unregistered, "MNN's QNN backend has no creator for it"};
     if (!planned.problem.empty() || !planned.op) return QnnRefusal{QnnRefusal::Kind::not_mapped, planned.problem};
+    if (op.outputs.empty()) return QnnRefusal{QnnRefusal::Kind::not_mapped, "it has no outputs"};
+    if (op.name.size() > kMaxName)
+      return QnnRefusal{QnnRefusal::Kind::not_mapped, fmt::format("its name has {} bytes", op.name.size())};
     for (int tensor : op.outputs) {
       const std::optional<QnnType> type = fixed_.type_of(tensor);
       if (fixed_.holds(tensor) && type && type->type == DType::sfixed8 && type->encoding.values[0].offset != 0)
@@ -432,7 +436,6 @@ class GraphBuilder {
   std::set<std::string> names_;
   int counter_ = 0;
   std::vector<int> ends_;
-  std::vector<std::pair<int, int>> inner_positions_;  // tensor, position of its inner side
   QnnGraph result_;
 };
 

@@ -219,6 +219,8 @@ class StridedSlice final : public Op {
     if (!plan) return not_mapped(plan.error());
     const Operand& x = context.inputs[0];
     const int rank = static_cast<int>(x.spec.dims.size());
+    constexpr int kMaskBits = 32;
+    if (rank > kMaskBits) return refuse(QnnRefusal::Kind::not_mapped, "an input of rank {}", rank);
     // Axes that come or go are left to a Reshape in the model's order.
     Dims window_dims;
     for (const SliceAxis& axis : plan->axes) window_dims.push_back(axis.size);

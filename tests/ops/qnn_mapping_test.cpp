@@ -750,12 +750,25 @@ TEST(QnnMapping, InterpByIntegerFactorsIsANode) {
   const OneOp nearest = interp(1, wire::Ctm_Asymmetric);
   EXPECT_EQ(Subject(nearest, {image({1, 2, 3, 4}), host_integers({6, 8})}).both(),
             "ResizeNearestNeighbor: x0 -> y align_corners=false half_pixel_centers=false\n");
-  const OneOp cubic = interp(3, wire::Ctm_PytorchHalfPixels);
-  const Subject subject(cubic, {image({1, 2, 3, 4}), host_integers({6, 8})});
-  EXPECT_EQ(subject.mnn(),
-            "Resize: x0 -> y interpolation_mode=2 transformation_mode=1 exclude_outside=0 cubic_coeff=f-0.75\n");
-  EXPECT_EQ(subject.model(),
-            "Resize: x0 -> y interpolation_mode=2 transformation_mode=0 exclude_outside=false cubic_coeff=f-0.75\n");
+}
+
+TEST(QnnMapping, CubicParametersHaveOtherTypesInMnn) {
+  const auto cubic = [](wire::Ctm mode) {
+    const OneOp op = interp(3, mode);
+    const Subject subject(op, {image({1, 2, 3, 4}), host_integers({6, 8})});
+    return std::pair(subject.mnn(), subject.model());
+  };
+  const auto node = [](int mode, const char* exclude) {
+    return fmt::format(
+        "Resize: x0 -> y interpolation_mode=2 transformation_mode={} exclude_outside={} cubic_coeff=f-0.75\n", mode,
+        exclude);
+  };
+  EXPECT_EQ(cubic(wire::Ctm_Asymmetric), std::pair(node(3, "0"), node(3, "false")));
+  EXPECT_EQ(cubic(wire::Ctm_AlignCorners), std::pair(node(2, "0"), node(2, "false")));
+  // Left of the first pixel MNN's CPU, whose result is what a model means, takes other positions than QNN.
+  const auto [mnn, model] = cubic(wire::Ctm_PytorchHalfPixels);
+  EXPECT_EQ(mnn, node(1, "0"));
+  EXPECT_NE(model.find("Gather _rows_3_gather"), std::string::npos) << model;
 }
 
 TEST(QnnMapping, AScaleThatQnnDoesNotKnowIsGathered) {

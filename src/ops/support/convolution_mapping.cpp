@@ -92,13 +92,13 @@ class ConvMapper {
   explicit ConvMapper(const ConvNode& node) : n_(node), p_(node.parameters), builder_(node.context) {}
 
   QnnMappingResult build() {
-    const std::int64_t expected =
-        p_.geometry.kernel_h * p_.geometry.kernel_w * (n_.depthwise ? 1 : n_.in()[1] / p_.geometry.group) * n_.out()[1];
+    auto expected = check_dims(weight_dims());
+    if (!expected) return not_mapped(expected.error());
     auto weight = n_.model.convolution_weight(n_.op);
     if (!weight) return not_mapped(weight.error());
     auto bias = n_.model.convolution_bias(n_.op);
     if (!bias) return not_mapped(bias.error());
-    if (static_cast<std::int64_t>(weight->size()) != expected ||
+    if (static_cast<std::int64_t>(weight->size()) != *expected ||
         (!bias->empty() && static_cast<std::int64_t>(bias->size()) != n_.out()[1]))
       return refuse(QnnRefusal::Kind::not_mapped, "{} weights and {} biases do not fit {} input and {} output channels",
                     weight->size(), bias->size(), n_.in()[1], n_.out()[1]);
@@ -392,9 +392,10 @@ class DeconvMapper {
     constexpr std::int64_t kMaxDilated = 1 << 12;
     Dims dims{g.dilation_h * (g.kernel_h - 1) + 1, g.dilation_w * (g.kernel_w - 1) + 1, n_.in()[1],
               n_.out()[1] / g.group};
-    const std::int64_t expected = n_.in()[1] * (n_.out()[1] / g.group) * g.kernel_h * g.kernel_w;
+    auto expected = check_dims({g.kernel_h, g.kernel_w, dims[2], dims[3]});
+    if (!expected) return not_mapped(expected.error());
     const bool absurd = dims[0] > kMaxDilated || dims[1] > kMaxDilated || !check_dims(dims);
-    if (absurd || static_cast<std::int64_t>(weight->size()) != expected)
+    if (absurd || static_cast<std::int64_t>(weight->size()) != *expected)
       return refuse(QnnRefusal::Kind::not_mapped, "{} weights do not fit {} input and {} output channels",
                     weight->size(), n_.in()[1], n_.out()[1]);
     const QnnTensorRef w =

@@ -20,11 +20,6 @@ Method method_of(ResizeSampling sampling) {
   }
 }
 
-/// The taps that the model means. MNN's CPU takes the wrong index left of the first pixel; the model does not.
-std::vector<Taps> meant_taps(const ResizeAxis& axis, ResizeSampling sampling) {
-  return all_taps(axis, sampling == ResizeSampling::cubic_truncated ? ResizeSampling::cubic : sampling);
-}
-
 /// The taps of QNN's nodes (measured): steps of in/out, or (in - 1)/(out - 1) with corners aligned. Nearest takes the
 /// floor of i s or (i + 0.5) s, and the nearest position with corners aligned.
 std::vector<Taps> qnn_taps(const ResizeAxis& meant, Method method, ResizeCoordinates coordinates) {
@@ -158,8 +153,8 @@ QnnMappingResult resize_mapping(const QnnContext& context, const ResizeNode& nod
     if (extent > kMaxExtent) return refuse(QnnRefusal::Kind::not_mapped, "a resize of {} rows or columns", extent);
   }
   const Method method = method_of(node.sampling);
-  const std::vector<Taps> rows = meant_taps(node.h, node.sampling);
-  const std::vector<Taps> columns = meant_taps(node.w, node.sampling);
+  const std::vector<Taps> rows = all_taps(node.h, node.sampling);
+  const std::vector<Taps> columns = all_taps(node.w, node.sampling);
   for (ResizeCoordinates coordinates :
        {node.asked, ResizeCoordinates::half_pixel, ResizeCoordinates::asymmetric, ResizeCoordinates::align_corners}) {
     if (equal(qnn_taps(node.h, method, coordinates), rows) && equal(qnn_taps(node.w, method, coordinates), columns))
