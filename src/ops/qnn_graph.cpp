@@ -76,7 +76,8 @@ class GraphBuilder {
  public:
   GraphBuilder(const Model& model, const GraphPlan& plan, const QnnGraphOptions& options)
       : graph_(model.graph()), plan_(plan), options_(options), fixed_(model, plan), slots_(graph_.tensors.size()) {
-    is_output_.resize(graph_.tensors.size(), false);
+    // What nobody reads is an output too, whether the model names it or not.
+    for (const TensorNode& tensor : graph_.tensors) is_output_.push_back(tensor.consumers.empty());
     for (int tensor : graph_.outputs) is_output_[at(tensor)] = true;
     is_input_.resize(graph_.tensors.size(), false);
     for (const GraphInput& input : graph_.inputs) is_input_[at(input.tensor)] = true;
@@ -87,11 +88,7 @@ class GraphBuilder {
   QnnGraph run() {
     for (const OpNode& op : graph_.ops) {
       const PlannedOp& planned = plan_.ops[at(op.index)];
-      if (planned.is_input) {
-        if (whole()) acquire_input(op.outputs[0]);
-      } else if (selected_[at(op.index)] && !planned.set_aside) {
-        add_operator(op);
-      }
+      if (selected_[at(op.index)] && !planned.is_input && !planned.set_aside) add_operator(op);
     }
     for (int tensor : ends_) add_end(tensor);
     return std::move(result_);
@@ -154,10 +151,9 @@ class GraphBuilder {
     return is_quantized(type.type) ? name + "_dequant" : name;
   }
 
+  /// Graph inputs come into being where an operator first reads them.
   void acquire_input(int tensor) {
-    if (spec_of(tensor) == nullptr) return;
     Slot& slot = slots_[at(tensor)];
-    if (slot.inner >= 0) return;
     slot.position = counter_++;
     const QnnType type = type_of(tensor);
     const std::string inner = inner_name(tensor, type);
@@ -305,7 +301,7 @@ class GraphBuilder {
     }
     if (!whole()) return std::nullopt;
     for (int tensor : op.inputs) {
-      if (tensor < 0 || has_host_value(tensor) || slots_[at(tensor)].inner >= 0) continue;
+      if (tensor < 0 || has_host_value(tensor) || is_input_[at(tensor)] || slots_[at(tensor)].inner >= 0) continue;
       const int producer = graph_.tensors[at(tensor)].producer;
       return QnnRefusal{QnnRefusal::Kind::not_mapped,
                         producer < 0 ? fmt::format("nothing makes its input {}", tensor_id(tensor))
@@ -345,6 +341,9 @@ class GraphBuilder {
                              .rounding = options_.rounding};
     QnnMappingResult mapping = plan_.ops[at(op.index)].op->qnn_mapping(context);
     if (!mapping) return give_up(op.index, std::move(mapping.error()));
+    for (int tensor : op.inputs) {
+      if (whole() && tensor >= 0 && is_input_[at(tensor)] && slots_[at(tensor)].inner < 0) acquire_input(tensor);
+    }
     for (std::size_t k = 0; k < op.inputs.size(); ++k) {
       if (conversions[k]) converted_copy(op.inputs[k], *conversions[k]);
     }
