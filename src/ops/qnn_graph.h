@@ -74,9 +74,8 @@ struct QnnGraphOptions {
   std::vector<int> only = {};
 };
 
-/// Operators that cannot be mapped are listed; with them, those that need their results, as far as the selection does
-/// not make these graph inputs. Errors: an operator of `only` does not exist; nothing is left to build.
-/// Both arguments outlive the graph.
+/// Operators that cannot be mapped are listed; with them, those that need their results, unless a selection makes these
+/// graph inputs. The error: an operator of `only` does not exist. Both arguments outlive the graph.
 Result<QnnGraph> build_qnn_graph(const Model& model, const GraphPlan& plan, const QnnGraphOptions& options);
 
 }  // namespace qnndbg

@@ -58,12 +58,20 @@ QnnTensorRef QnnBuilder::constant(QnnConstant constant) {
 }
 
 QnnTensorRef QnnBuilder::floats(std::string name, Dims device_dims, std::vector<float> values) {
+  return floats(std::move(name), std::move(device_dims),
+                [values = std::move(values)]() -> Result<std::vector<float>> { return values; });
+}
+
+QnnTensorRef QnnBuilder::floats(std::string name, Dims device_dims,
+                                std::function<Result<std::vector<float>>()> values) {
   return constant({.name = std::move(name),
                    .dims = std::move(device_dims),
                    .type = float_type(),
                    .data = [values = std::move(values), type = context_.float_type,
                             rounding = context_.rounding]() -> Result<std::vector<std::byte>> {
-                     return float_bytes(values, type, rounding);
+                     auto made = values();
+                     if (!made) return fail(made.error());
+                     return float_bytes(*made, type, rounding);
                    }});
 }
 
@@ -88,15 +96,46 @@ QnnTensorRef QnnBuilder::reshape(std::string suffix, QnnTensorRef from, QnnTenso
   return node(std::move(suffix), "Reshape", {from}, to);
 }
 
-QnnMapping single_node(const QnnContext& context, std::string type, std::vector<QnnParam> params, std::string suffix) {
+QnnTensorRef QnnBuilder::logical_input(int k) {
+  const auto at = static_cast<std::size_t>(k);
+  const Operand& operand = context_.inputs[at];
+  if (!is_reordered(operand)) return input(k);
+  const Dims& dims = operand.spec.dims;
+  const QnnTensorRef logical = stage(fmt::format("logical_{}", k), dims, context_.input_types[at]);
+  const std::string suffix = fmt::format("_to_logical_{}", k);
+  return transpose(suffix, input(k), logical, to_logical_permutation(static_cast<int>(dims.size())), suffix);
+}
+
+QnnTensorRef QnnBuilder::logical_target(int k) {
+  const auto at = static_cast<std::size_t>(k);
+  const Operand& operand = context_.outputs[at];
+  if (!is_reordered(operand)) return output(k);
+  return stage(fmt::format("logical_output_{}", k), operand.spec.dims, context_.output_types[at]);
+}
+
+void QnnBuilder::finish_logical(int k, QnnTensorRef target) {
+  if (target.from == QnnTensorRef::From::output) return;
+  const int rank = static_cast<int>(context_.outputs[static_cast<std::size_t>(k)].spec.dims.size());
+  const std::string suffix = fmt::format("_from_logical_{}", k);
+  transpose(suffix, target, output(k), to_channel_last_permutation(rank), suffix);
+}
+
+QnnMapping single_node(const QnnContext& context, std::string type, std::vector<QnnParam> params, int inputs,
+                       std::string suffix) {
   QnnNode node{.suffix = std::move(suffix), .type = std::move(type), .params = std::move(params)};
-  for (std::size_t k = 0; k < context.inputs.size(); ++k) node.inputs.push_back(QnnBuilder::input(static_cast<int>(k)));
+  for (int k = 0; k < inputs; ++k) node.inputs.push_back(QnnBuilder::input(k));
   for (std::size_t k = 0; k < context.outputs.size(); ++k)
     node.outputs.push_back(QnnBuilder::output(static_cast<int>(k)));
   QnnMapping mapping;
   mapping.nodes.push_back(std::move(node));
   return mapping;
 }
+
+QnnParam u32_scalar(std::string name, std::int64_t value) {
+  return {std::move(name), static_cast<std::uint32_t>(value)};
+}
+
+QnnParam flag(std::string name, bool value) { return {std::move(name), value}; }
 
 QnnParam u32_tensor(std::string name, Dims dims, std::vector<std::int64_t> values, std::string post) {
   return {std::move(name), QnnTensorParam{std::move(dims), DType::u32, std::move(values), std::move(post)}};

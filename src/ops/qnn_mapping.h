@@ -40,7 +40,7 @@ struct QnnEncoding {
   std::vector<std::uint8_t> block_scales = {};  // blockwise: multipliers of four bits, 1 to 16
   bool operator==(const QnnEncoding&) const = default;
 
-  static QnnEncoding per_tensor(Encoding encoding) { return {.kind = Kind::per_tensor, .values = {encoding}}; }
+  static QnnEncoding of_tensor(Encoding encoding) { return {.kind = Kind::per_tensor, .values = {encoding}}; }
 };
 
 /// Element type of a device tensor with the encoding that goes with it.
@@ -171,13 +171,15 @@ class QnnBuilder {
  public:
   explicit QnnBuilder(const QnnContext& context) : context_(context) {}
 
-  static QnnTensorRef input(int k) { return {QnnTensorRef::From::input, k}; }
+  static QnnTensorRef input(int k = 0) { return {QnnTensorRef::From::input, k}; }
   static QnnTensorRef output(int k = 0) { return {QnnTensorRef::From::output, k}; }
 
   QnnTensorRef stage(std::string name, Dims device_dims, QnnType type, Layout layout = Layout::logical);
   QnnTensorRef constant(QnnConstant constant);
   /// Floats in the graph's float type, rounded as the context says.
   QnnTensorRef floats(std::string name, Dims device_dims, std::vector<float> values);
+  /// The same, made when they are wanted.
+  QnnTensorRef floats(std::string name, Dims device_dims, std::function<Result<std::vector<float>>()> values);
   QnnTensorRef node(std::string suffix, std::string type, std::vector<QnnTensorRef> inputs, QnnTensorRef output,
                     std::vector<QnnParam> params = {});
   QnnNode& add(QnnNode node);
@@ -185,6 +187,25 @@ class QnnBuilder {
   QnnTensorRef transpose(std::string suffix, QnnTensorRef from, QnnTensorRef to, const std::vector<int>& permutation,
                          std::string post = {});
   QnnTensorRef reshape(std::string suffix, QnnTensorRef from, QnnTensorRef to);
+
+  /// Operand k in the order of the model: itself, or a Transpose of it (stage "logical_<k>") where the device keeps it
+  /// channel-last.
+  QnnTensorRef logical_input(int k);
+  /// Where a node writes output k in the order of the model: the output itself, or a stage ("logical_output_<k>").
+  /// finish_logical brings that to the device's order behind the node.
+  QnnTensorRef logical_target(int k);
+  void finish_logical(int k, QnnTensorRef target);
+  /// Both around `write(target)`.
+  template <class F>
+  void logical_output(int k, F write) {
+    const QnnTensorRef target = logical_target(k);
+    write(target);
+    finish_logical(k, target);
+  }
+  /// True for operands whose device dims are not in the order of the model.
+  static bool is_reordered(const Operand& operand) {
+    return operand.layout == Layout::channel_last && operand.spec.dims.size() >= 3;
+  }
 
   QnnType float_type() const { return {context_.float_type, {}}; }
   QnnMapping take() { return std::move(mapping_); }
@@ -194,12 +215,14 @@ class QnnBuilder {
   QnnMapping mapping_;
 };
 
-/// A mapping of one node without stages, named as the operator: all of `inputs` operands in order, all outputs.
-QnnMapping single_node(const QnnContext& context, std::string type, std::vector<QnnParam> params = {},
+/// A mapping of one node without stages: the first `inputs` operands in order, all outputs.
+QnnMapping single_node(const QnnContext& context, std::string type, std::vector<QnnParam> params = {}, int inputs = 1,
                        std::string suffix = {});
 
 QnnParam u32_tensor(std::string name, Dims dims, std::vector<std::int64_t> values, std::string post = {});
 QnnParam i32_tensor(std::string name, Dims dims, std::vector<std::int64_t> values, std::string post = {});
+QnnParam u32_scalar(std::string name, std::int64_t value);  // negative values wrap, as MNN writes them
+QnnParam flag(std::string name, bool value);
 /// A rank-1 UINT_32 tensor.
 QnnParam u32_list(std::string name, std::vector<std::int64_t> values, std::string post = {});
 
