@@ -8,6 +8,7 @@
 #include <random>
 
 #include "graphs.h"
+#include "knowledge/log_reader.h"
 #include "qnn/worker.h"
 #include "tensor/half.h"
 
@@ -94,6 +95,15 @@ TEST_F(Htp, AcceptsAReluAndSaysWhyItRefusesATranspose) {
   EXPECT_FALSE(bad->accepted);
   EXPECT_EQ(bad->code, 3110U);
   EXPECT_THAT(log_text(bad->log), HasSubstr("Incorrect output dimension at index 1. Expected 3 but got 2."));
+  // The reader of logs understands the lines as they come.
+  const LogRecord record = read_log(log_text(bad->log));
+  ASSERT_EQ(record.nodes.size(), 1U);
+  EXPECT_EQ(record.nodes[0].name, "turn");
+  EXPECT_EQ(record.nodes[0].type, "Transpose");
+  EXPECT_TRUE(record.nodes[0].refused);
+  EXPECT_EQ(record.nodes[0].code, 3110);
+  ASSERT_FALSE(record.nodes[0].reasons.empty());
+  EXPECT_THAT(record.nodes[0].reasons[0].text, HasSubstr("Expected 3 but got 2"));
 }
 
 std::vector<std::uint16_t> random_halves(std::size_t count, unsigned seed) {

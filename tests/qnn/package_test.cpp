@@ -142,13 +142,22 @@ class FakePip : public MadeUpPackage {
     ::chmod(python.c_str(), 0755);
     InstallRequest from_pypi = request("");
     from_pypi.search_path = (directory_.path() / "bin").string();
+    from_pypi.stop = stop_;
     return error_of(from_pypi);
   }
+
+  lint::Stop stop_;
 };
 
 TEST_F(FakePip, MissingPipIsNamed) {
   EXPECT_THAT(error_with("echo '/usr/bin/python3: No module named pip'; exit 1\n"),
               HasSubstr("has no pip (Debian: python3-pip); a wheel from elsewhere goes in with --from"));
+}
+
+TEST_F(FakePip, AStoppedDownloadLeavesNothing) {
+  stop_ = [] { return true; };
+  EXPECT_THAT(error_with("exec /bin/sleep 60\n"), HasSubstr("was stopped"));
+  EXPECT_EQ(entries_in_cache(), 0U);
 }
 
 TEST_F(FakePip, NoNetworkIsTold) {

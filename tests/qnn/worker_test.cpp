@@ -1,11 +1,13 @@
 #include "qnn/worker.h"
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <csignal>
 #include <thread>
 
+#include "dump/temp_dir.h"
 #include "graphs.h"
 
 namespace qnndbg::qnn {
@@ -223,6 +225,20 @@ TEST(Worker, TheNewestSocIsOneThatTheLibraryComputesFor) {
   }
   const FakeBehaviour fake("core=2.40,crash=graphFinalize");
   EXPECT_EQ(newest_target(fake_library(), {}).error().failure, Failure::crashed);
+}
+
+TEST(Worker, NonsenseFromTheOtherEndEndsTheWorker) {
+  const TempDir directory;
+  const std::filesystem::path program =
+      directory.write("nonsense", "#!/bin/sh\nprintf 'QNDW and no message' >&3\nexec sleep 60\n");
+  ::chmod(program.c_str(), 0755);
+  CallResult<Worker> worker = Worker::start({.program = program.string()});
+  ASSERT_TRUE(worker) << worker.error().message;
+  const CallResult<std::vector<OperationId>> operations = worker->operations();
+  ASSERT_FALSE(operations);
+  EXPECT_EQ(operations.error().failure, Failure::protocol);
+  EXPECT_THAT(operations.error().message, HasSubstr("that are no message"));
+  EXPECT_FALSE(worker->alive());
 }
 
 Bytes bytes_of(std::string_view text) {
