@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/htp_library.h"
+#include "cli/htp_verbs.h"
 #include "cli/htp_view.h"
 #include "cli/interrupt.h"
 #include "cli/options.h"
@@ -147,6 +148,7 @@ void add_htp(CLI::App& program, Session& session) {
   command->require_subcommand(1);
   add_htp_info(*command, session);
   add_htp_install(*command, session);
+  add_htp_validate(*command, session);
 }
 
 }  // namespace qnndbg::cli

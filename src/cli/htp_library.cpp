@@ -16,6 +16,27 @@ std::string variable(const char* name) {
   return value == nullptr ? std::string() : std::string(value);
 }
 
+struct Choice {
+  qnn::LibraryPlace place;
+  qnn::Target target;
+  bool default_target = false;
+};
+
+qnn::CallResult<Choice> choose(const HtpArguments& arguments, const qnn::WorkerOptions& options) {
+  const Result<qnn::Target> target = qnn::target_from(arguments.soc, arguments.arch);
+  if (!target) return qnn::fail(qnn::Failure::bad_request, "{}", target.error().message);
+  const Result<qnn::LibraryPlace> place = qnn::find_library({.library = arguments.library,
+                                                             .sdk = arguments.sdk,
+                                                             .sdk_variable = variable("QNN_SDK_ROOT"),
+                                                             .cache = htp_cache()});
+  if (!place) return qnn::fail(qnn::Failure::library, "{}", place.error().message);
+  const bool is_default = *target == qnn::Target{};
+  const qnn::CallResult<qnn::Target> chosen =
+      is_default ? qnn::newest_target(place->htp, options) : qnn::CallResult<qnn::Target>(*target);
+  if (!chosen) return qnn::fail(chosen.error());
+  return Choice{*place, *chosen, is_default};
+}
+
 }  // namespace
 
 void add_htp_library(CLI::App& command, HtpArguments& arguments) {
@@ -42,24 +63,30 @@ void add_htp_target(CLI::App& command, HtpArguments& arguments) {
 std::filesystem::path htp_cache() { return qnn::cache_root(variable("XDG_CACHE_HOME"), variable("HOME")); }
 
 qnn::CallResult<OpenedHtp> open_htp(const HtpArguments& arguments) {
-  const Result<qnn::Target> target = qnn::target_from(arguments.soc, arguments.arch);
-  if (!target) return qnn::fail(qnn::Failure::bad_request, "{}", target.error().message);
-  const Result<qnn::LibraryPlace> place = qnn::find_library({.library = arguments.library,
-                                                             .sdk = arguments.sdk,
-                                                             .sdk_variable = variable("QNN_SDK_ROOT"),
-                                                             .cache = htp_cache()});
-  if (!place) return qnn::fail(qnn::Failure::library, "{}", place.error().message);
   const qnn::WorkerOptions options{.keep_going = [](const qnn::CallProgress&) { return !interrupted(); }};
-  const bool is_default = *target == qnn::Target{};
-  const qnn::CallResult<qnn::Target> chosen =
-      is_default ? qnn::newest_target(place->htp, options) : qnn::CallResult<qnn::Target>(*target);
-  if (!chosen) return qnn::fail(chosen.error());
+  const qnn::CallResult<Choice> choice = choose(arguments, options);
+  if (!choice) return qnn::fail(choice.error());
   qnn::CallResult<qnn::Worker> worker = qnn::Worker::start(options);
   if (!worker) return qnn::fail(std::move(worker.error()));
-  qnn::CallResult<qnn::SessionInfo> info = worker->open({.library = place->htp, .target = *chosen});
+  qnn::CallResult<qnn::SessionInfo> info = worker->open({.library = choice->place.htp, .target = choice->target});
   if (!info) return qnn::fail(std::move(info.error()));
-  return OpenedHtp{
-      .place = *place, .info = std::move(*info), .default_target = is_default, .worker = std::move(*worker)};
+  return OpenedHtp{.place = choice->place,
+                   .info = std::move(*info),
+                   .default_target = choice->default_target,
+                   .worker = std::move(*worker)};
+}
+
+qnn::CallResult<OpenedEngine> open_htp_engine(const HtpArguments& arguments,
+                                              std::function<bool(const qnn::CallProgress&)> progress) {
+  const qnn::WorkerOptions options{.keep_going = [progress = std::move(progress)](const qnn::CallProgress& state) {
+    return !interrupted() && (!progress || progress(state));
+  }};
+  const qnn::CallResult<Choice> choice = choose(arguments, options);
+  if (!choice) return qnn::fail(choice.error());
+  qnn::CallResult<qnn::Engine> engine =
+      qnn::Engine::open(options, {.library = choice->place.htp, .target = choice->target});
+  if (!engine) return qnn::fail(std::move(engine.error()));
+  return OpenedEngine{choice->default_target, std::move(*engine)};
 }
 
 void show_call_error(const Console& console, const qnn::CallError& error) {

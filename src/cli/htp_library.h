@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cli/console.h"
+#include "qnn/engine.h"
 #include "qnn/locate.h"
 #include "qnn/worker.h"
 
@@ -35,6 +36,16 @@ struct OpenedHtp {
 /// Finds the library, starts a worker and opens a session. Ctrl-C ends calls that run. Errors carry what the library
 /// said.
 qnn::CallResult<OpenedHtp> open_htp(const HtpArguments& arguments);
+
+struct OpenedEngine {
+  bool default_target = false;  // neither --soc nor --arch was given
+  qnn::Engine engine;
+};
+
+/// The same for commands with many questions, of which some may end the library. `progress` is asked while calls run;
+/// false, or Ctrl-C, stops them.
+qnn::CallResult<OpenedEngine> open_htp_engine(const HtpArguments& arguments,
+                                              std::function<bool(const qnn::CallProgress&)> progress = {});
 
 /// Tells an error and, below it, the first lines of the log and of the library's output that came with it.
 void show_call_error(const Console& console, const qnn::CallError& error);

@@ -24,6 +24,7 @@ struct DiagnoseOptions {
   std::optional<std::uint64_t> execution;  // default: the last complete one
   std::string soc;                         // as typed, empty: not told
   std::string arch;                        // "v75"; empty: not told
+  std::string library, mnn;                // versions, where run.json tells them
   ConstantsMode constants = ConstantsMode::automatic;
   double tolerance_scale = 1;  // multiplies every bound
   HalfKind half = HalfKind::htp;

@@ -20,6 +20,7 @@ struct EmulateOptions {
 
 struct EmulationReport {
   SessionInfo session;
+  bool default_target = false;  // nobody chose the SoC
   std::vector<NodeRefusal> refused;  // the run went on, as MNN's does
   std::size_t tensors = 0;           // written
   std::uint64_t finalize_microseconds = 0;

@@ -30,17 +30,28 @@ std::vector<std::string> reasons_of(const std::vector<LogLine>& log) {
   return reasons;
 }
 
-/// The tensors that a node names, without those of all other nodes: weights are large.
-std::vector<TensorSpec> tensors_of(const NodeSpec& node, const GraphSpec& graph) {
-  std::vector<TensorSpec> tensors;
-  const auto add = [&](const std::string& name) {
-    if (find_tensor(tensors, name) != nullptr) return;
-    if (const TensorSpec* tensor = find_tensor(graph.tensors, name)) tensors.push_back(*tensor);
-  };
-  for (const std::string& name : node.inputs) add(name);
-  for (const std::string& name : node.outputs) add(name);
-  return tensors;
-}
+/// Tensors by name: a graph has thousands.
+class TensorIndex {
+ public:
+  explicit TensorIndex(const GraphSpec& graph) : graph_(graph) {
+    for (std::size_t i = 0; i < graph.tensors.size(); ++i) positions_.emplace(graph.tensors[i].name, i);
+  }
+
+  /// The tensors that a node names, without those of all other nodes: weights are large.
+  std::vector<TensorSpec> tensors_of(const NodeSpec& node) const {
+    std::set<std::size_t> named;
+    for (const std::vector<std::string>* names : {&node.inputs, &node.outputs})
+      for (const std::string& name : *names)
+        if (const auto found = positions_.find(name); found != positions_.end()) named.insert(found->second);
+    std::vector<TensorSpec> tensors;
+    for (const std::size_t position : named) tensors.push_back(graph_.tensors[position]);
+    return tensors;
+  }
+
+ private:
+  const GraphSpec& graph_;
+  std::map<std::string, std::size_t, std::less<>> positions_;
+};
 
 /// The first `count` nodes with the tensors that they name.
 GraphSpec first_nodes(const GraphSpec& graph, std::size_t count) {
@@ -59,7 +70,7 @@ GraphSpec first_nodes(const GraphSpec& graph, std::size_t count) {
 class Validator {
  public:
   Validator(Engine& engine, const Model& model, const ModelGraph& graph, const ValidateOptions& options)
-      : engine_(engine), model_(model), graph_(graph), options_(options) {}
+      : engine_(engine), model_(model), graph_(graph), tensors_(graph.spec()), options_(options) {}
 
   CallResult<ValidationReport> run() {
     report_.session = engine_.info();
@@ -112,7 +123,7 @@ class Validator {
     NodeAnswer answer;
     answer.node = node.name;
     answer.type = node.type;
-    const CallResult<Verdict> verdict = engine_.worker().validate(node, tensors_of(node, graph_.spec()));
+    const CallResult<Verdict> verdict = engine_.worker().validate(node, tensors_.tensors_of(node));
     if (verdict) {
       answer.accepted = verdict->accepted;
       answer.code = verdict->code;
@@ -178,6 +189,7 @@ class Validator {
   Engine& engine_;
   const Model& model_;
   const ModelGraph& graph_;
+  const TensorIndex tensors_;
   const ValidateOptions& options_;
   ValidationReport report_;
 };

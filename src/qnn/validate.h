@@ -54,6 +54,7 @@ struct FinalizeAnswer {
 
 struct ValidationReport {
   SessionInfo session;
+  bool default_target = false;  // nobody chose the SoC
   std::vector<OperatorAnswer> operators;  // in the model's order, inserted nodes last
   FinalizeAnswer finalize;
 

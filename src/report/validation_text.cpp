@@ -29,10 +29,10 @@ std::string row(const TextStyle& style, std::string_view text) {
   }
 }
 
-std::string target_text(const qnn::SessionInfo& session) {
+std::string target_text(const qnn::SessionInfo& session, bool default_target) {
   std::string text = fmt::format("SoC {}", session.target.soc);
   if (session.target.arch != 0) text += fmt::format(", v{}", session.target.arch);
-  if (session.default_target) text += " (the newest that the library knows; --soc)";
+  if (default_target) text += " (the newest that the library knows; --soc)";
   return text;
 }
 
@@ -124,7 +124,7 @@ std::string profile_text(const std::vector<qnn::ProfileEvent>& profile) {
 std::string validation_text(const qnn::ValidationReport& report, const ModelInfo& model, const TextStyle& style) {
   std::string out = fmt::format(
       "{}   {}: {}, {}, {}\n", paint(style, Paint::bold, fmt::format("qnn-debug {}", style.version)),
-      terminal_safe(model.file), plural(model.operators, "operator"), library_text(report.session.library), target_text(report.session));
+      terminal_safe(model.file), plural(model.operators, "operator"), library_text(report.session.library), target_text(report.session, report.default_target));
   long long refused = 0;
   for (const qnn::OperatorAnswer& answer : report.operators) {
     if (answer.acceptance != qnn::Acceptance::refused && answer.acceptance != qnn::Acceptance::unmapped) continue;
@@ -148,7 +148,7 @@ std::string emulation_text(const qnn::EmulationReport& report, const EmulationSe
   std::string out = fmt::format("{}   {}: {}, {}, as {} in {}\n",
                                 paint(style, Paint::bold, fmt::format("qnn-debug {}", style.version)),
                                 terminal_safe(settings.model), library_text(report.session.library),
-                                target_text(report.session), settings.style, settings.precision);
+                                target_text(report.session, report.default_target), settings.style, settings.precision);
   for (const qnn::NodeRefusal& refusal : report.refused)
     out += fmt::format("{} node `{}` was refused ({}): {}\n", paint(style, Paint::warning, "warning:"),
                        terminal_safe(refusal.node), code_text(refusal.verdict.code),
