@@ -2,6 +2,8 @@
 // model style are right. Plain loops over indices; only the nodes that move, join, cut and combine data.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <functional>
 #include <map>
@@ -181,6 +183,14 @@ class Interpreter {
       run_sum(node, x);
     } else if (type == "MatMul") {
       run_product(node, x, in.at(1));
+    } else if (type == "Conv2d" || type == "DepthWiseConv2d") {
+      run_convolution(node, x, in.at(1), in.at(2));
+    } else if (type == "TransposeConv2d") {
+      run_transposed(node, x, in.at(1), in.at(2));
+    } else if (type == "PoolMax2d" || type == "PoolAvg2d") {
+      run_pool(node, x);
+    } else if (type == "LayerNorm") {
+      run_norm(node, x, in.at(1), in.at(2));
     } else if (type == "Softmax") {
       fill(node, 0, [&](const Dims& i) {
         EXPECT_EQ(u(number(node, "axis")), i.size() - 1);
@@ -198,6 +208,7 @@ class Interpreter {
     const auto of = [&in](auto f) {
       return [&in, f](const Dims& i) { return static_cast<double>(f(in.at(0).broadcast(i), in.at(1).broadcast(i))); };
     };
+    if (type == "Relu6") return [&in](const Dims& i) { return std::clamp(in.at(0).at(i), 0.0, 6.0); };
     if (type == "Relu") return [&in](const Dims& i) { return std::max(0.0, in.at(0).at(i)); };
     if (type == "ElementWiseAdd") return of([](double a, double b) { return a + b; });
     if (type == "ElementWiseSubtract") return of([](double a, double b) { return a - b; });
@@ -206,6 +217,99 @@ class Interpreter {
     if (type == "Prelu") return of([](double a, double b) { return a < 0 ? a * b : a; });
     ADD_FAILURE() << "no rule for " << type;
     return [](const Dims&) { return 0.0; };
+  }
+
+  /// Weights [kh, kw, in / group, out]; depthwise ones [kh, kw, 1, channels].
+  void run_convolution(const QnnNode& node, const Values& x, const Values& w, const Values& bias) {
+    const auto stride = list(node, "stride");
+    const auto pad = list(node, "pad_amount");
+    const auto dilation = list(node, "dilation");
+    const std::int64_t out_channels = w.dims[3];
+    const std::int64_t groups = node.type == "Conv2d" ? number(node, "group") : out_channels;
+    // The padding has to give the output its extents.
+    const Dims out = dims_of(node.outputs[0]);
+    for (std::size_t k = 0; k < 2; ++k) {
+      const std::int64_t reach = dilation[k] * (w.dims[k] - 1) + 1;
+      EXPECT_EQ((x.dims[k + 1] + pad[2 * k] + pad[2 * k + 1] - reach) / stride[k] + 1, out[k + 1]);
+    }
+    fill(node, 0, [&](const Dims& i) {
+      double sum = bias.data.at(u(i[3]));
+      const std::int64_t first = i[3] / (out_channels / groups) * w.dims[2];
+      for (const Dims& tap : indices_of({w.dims[0], w.dims[1], w.dims[2]})) {
+        const std::int64_t row = i[1] * stride[0] + tap[0] * dilation[0] - pad[0];
+        const std::int64_t column = i[2] * stride[1] + tap[1] * dilation[1] - pad[2];
+        if (row < 0 || column < 0 || row >= x.dims[1] || column >= x.dims[2]) continue;
+        sum += x.at({i[0], row, column, first + tap[2]}) * w.at({tap[0], tap[1], tap[2], i[3]});
+      }
+      return sum;
+    });
+  }
+
+  /// Weights [kh, kw, in, out / group].
+  void run_transposed(const QnnNode& node, const Values& x, const Values& w, const Values& bias) {
+    const auto stride = list(node, "stride");
+    const auto pad = list(node, "pad_amount");
+    const std::int64_t groups = number(node, "group");
+    const std::int64_t per_group = x.dims[3] / groups;
+    std::vector<std::int64_t> extra{0, 0};
+    for (const QnnParam& p : node.params) {
+      if (p.name == "output_padding") extra = list(node, "output_padding");
+    }
+    const Dims out = dims_of(node.outputs[0]);
+    for (std::size_t k = 0; k < 2; ++k)
+      EXPECT_EQ((x.dims[k + 1] - 1) * stride[k] + w.dims[k] - pad[2 * k] - pad[2 * k + 1] + extra[k], out[k + 1]);
+    fill(node, 0, [&](const Dims& i) {
+      double sum = bias.data.at(u(i[3]));
+      const std::int64_t first = i[3] / w.dims[3] * per_group;
+      for (const Dims& tap : indices_of({w.dims[0], w.dims[1], per_group})) {
+        const std::int64_t row = i[1] + pad[0] - tap[0];
+        const std::int64_t column = i[2] + pad[2] - tap[1];
+        if (row < 0 || column < 0 || row % stride[0] != 0 || column % stride[1] != 0) continue;
+        if (row / stride[0] >= x.dims[1] || column / stride[1] >= x.dims[2]) continue;
+        sum += x.at({i[0], row / stride[0], column / stride[1], first + tap[2]}) *
+               w.at({tap[0], tap[1], first + tap[2], i[3] % w.dims[3]});
+      }
+      return sum;
+    });
+  }
+
+  void run_pool(const QnnNode& node, const Values& x) {
+    const auto filter = list(node, "filter_size");
+    const auto stride = list(node, "stride");
+    const auto pad = list(node, "pad_amount");
+    const bool average = node.type == "PoolAvg2d";
+    const bool count_padding = number(node, "count_pad_for_edges") != 0;
+    fill(node, 0, [&](const Dims& i) {
+      double result = average ? 0 : -HUGE_VAL;
+      int inside = 0;
+      for (const Dims& cell : indices_of({filter[0], filter[1]})) {
+        const std::int64_t row = i[1] * stride[0] + cell[0] - pad[0];
+        const std::int64_t column = i[2] * stride[1] + cell[1] - pad[2];
+        if (row < 0 || column < 0 || row >= x.dims[1] || column >= x.dims[2]) continue;
+        const double v = x.at({i[0], row, column, i[3]});
+        result = average ? result + v : std::max(result, v);
+        ++inside;
+      }
+      return average ? result / static_cast<double>(count_padding ? filter[0] * filter[1] : inside) : result;
+    });
+  }
+
+  void run_norm(const QnnNode& node, const Values& x, const Values& gamma, const Values& beta) {
+    const std::int64_t n = x.dims.back();
+    EXPECT_EQ(list(node, "axes"), std::vector<std::int64_t>{static_cast<std::int64_t>(x.dims.size()) - 1});
+    float epsilon = 0;
+    for (const QnnParam& p : node.params) {
+      if (p.name == "epsilon") epsilon = std::get<float>(p.value);
+    }
+    fill(node, 0, [&](const Dims& i) {
+      Dims other = i;
+      double mean = 0;
+      double square = 0;
+      for (other.back() = 0; other.back() < n; ++other.back()) mean += x.at(other) / static_cast<double>(n);
+      for (other.back() = 0; other.back() < n; ++other.back())
+        square += (x.at(other) - mean) * (x.at(other) - mean) / static_cast<double>(n);
+      return (x.at(i) - mean) / std::sqrt(square + epsilon) * gamma.data.at(u(i.back())) + beta.data.at(u(i.back()));
+    });
   }
 
   void run_pad(const QnnNode& node, const Values& x) {

@@ -2,6 +2,8 @@
 // operands in, run node by node and compared with the reference.
 #include <cmath>
 
+#include "ops/convolution_model.h"
+#include "ops/layer_norm_model.h"
 #include "ops/qnn_interpreter.h"
 
 namespace qnndbg::test {
@@ -348,6 +350,92 @@ TEST(QnnMeaning, ChannelsOfNetworks) {
     expect_meaning_everywhere(operation("Scale", scale, tensors(random_tensor(rng, dims)), {false}));
     expect_meaning_everywhere(operation("PReLU", prelu, tensors(random_tensor(rng, dims)), {false}));
   }
+}
+
+TEST(QnnMeaning, Convolutions) {
+  Rng rng(12);
+  for (int trial = 0; trial < 3 * kTrials; ++trial) {
+    const bool depthwise = trial % 3 == 0;
+    const convolution::Conv c = convolution::random_conv(rng, depthwise);
+    const OneOp op = convolution::model_of(depthwise ? wire::Kind_ConvolutionDepthwise : wire::Kind_Convolution, c);
+    Operation random = operation("Convolution", op, tensors(random_tensor(rng, c.in_dims())), {false});
+    if (random.op->run({&random.operands[0]})->front().empty()) continue;
+    expect_meaning_everywhere(random);
+  }
+}
+
+TEST(QnnMeaning, Deconvolutions) {
+  using convolution::Pad;
+  Rng rng(13);
+  for (int trial = 0; trial < 3 * kTrials; ++trial) {
+    convolution::Conv c = convolution::random_conv(rng, false);
+    c.pad = coin(rng) ? Pad::listed : Pad::same;
+    for (convolution::Axis* axis : {&c.h, &c.w}) {
+      // SAME leaves the dilation out in MNN, so the two do not go together.
+      *axis = {.in = pick(rng, 2, 5), .kernel = pick(rng, 2, 4), .stride = pick(rng, 1, 2)};
+      if (c.pad == Pad::same) axis->kernel = std::max(axis->kernel, axis->stride);
+      if (c.pad == Pad::listed)
+        axis->dilation = pick(rng, 1, 2), axis->before = pick(rng, 0, 1), axis->after = pick(rng, 0, 1),
+        axis->extra = axis->stride > 1 ? pick(rng, 0, 1) : 0;
+    }
+    c.weight =
+        random_floats(rng, static_cast<std::int64_t>(c.out_channels()) * c.in_per_group * c.h.kernel * c.w.kernel);
+    const OneOp op = convolution::model_of(wire::Kind_Deconvolution, c);
+    expect_meaning_everywhere(operation("Deconvolution", op, tensors(random_tensor(rng, c.in_dims())), {false}));
+  }
+}
+
+TEST(QnnMeaning, Pools) {
+  Rng rng(14);
+  for (int trial = 0; trial < 2 * kTrials; ++trial) {
+    const bool average = coin(rng);
+    const bool exclude = coin(rng);
+    const int pad = pick(rng, 0, 1);
+    const OneOp op(wire::Kind_Pooling, 1, wire::OpParameter_Pool, [=, &rng](Builder& b) {
+      const auto pads = b.CreateVector(std::vector<int>(4, pad));
+      wire::PoolBuilder p(b);
+      p.add_type(average ? wire::PoolKind_AVEPOOL : wire::PoolKind_MAXPOOL);
+      p.add_padType(wire::PoolPad_CAFFE);
+      p.add_pads(pads);
+      p.add_ceilModel(false);
+      p.add_countType(exclude ? wire::AvgCount_EXCLUDE_PADDING : wire::AvgCount_INCLUDE_PADDING);
+      p.add_kernelX(pick(rng, 2, 3));
+      p.add_kernelY(pick(rng, 2, 3));
+      p.add_strideX(pick(rng, 1, 2));
+      p.add_strideY(pick(rng, 1, 2));
+      return p.Finish().Union();
+    });
+    expect_meaning_everywhere(operation("Pooling", op, tensors(random_tensor(rng, {2, 3, 6, 7})), {false}));
+  }
+}
+
+TEST(QnnMeaning, ResizesThatQnnHasNoNodeFor) {
+  Rng rng(15);
+  for (int type : {1, 2, 3}) {
+    const OneOp op(wire::Kind_Interp, 2, wire::OpParameter_Interp, [type](Builder& b) {
+      wire::InterpBuilder p(b);
+      p.add_resizeType(type);
+      p.add_ctm(wire::Ctm_HalfPixels);
+      return p.Finish().Union();
+    });
+    Tensor scales = Tensor::f32({2});
+    scales.f32()[0] = 1.7F;
+    scales.f32()[1] = 0.7F;
+    expect_meaning_everywhere(
+        operation("Interp", op, tensors(random_tensor(rng, {2, 3, 7, 9}), std::move(scales)), {false, true}));
+  }
+}
+
+TEST(QnnMeaning, Norms) {
+  Rng rng(16);
+  const auto norm = [&](std::vector<int> axes, std::int64_t count, const Dims& dims) {
+    const OneOp op =
+        model_of(Norm{.axes = std::move(axes), .gamma = random_floats(rng, count), .beta = random_floats(rng, count)});
+    expect_meaning_everywhere(operation("LayerNorm", op, tensors(random_tensor(rng, dims)), {false}));
+  };
+  for (int axis = 0; axis < 4; ++axis) norm({axis}, 2 + axis, {2, 3, 4, 5});
+  norm({2, 3}, 20, {2, 3, 4, 5});
+  norm({1, 2, 3}, 60, {2, 3, 4, 5});
 }
 
 }  // namespace
