@@ -144,7 +144,7 @@ class GraphBuilder {
 
   /// What the tensor is called inside the graph: the ends have a host side that takes the plain name.
   std::string inner_name(int tensor, const QnnType& type) const {
-    const std::string name = tensor_id(tensor);
+    std::string name = tensor_id(tensor);
     const bool end = is_output_[at(tensor)] || is_input_[at(tensor)];
     if (!end || type.type == DType::i32) return name;
     if (float_type() == DType::f16) return name + "_cast";

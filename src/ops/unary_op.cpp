@@ -166,6 +166,10 @@ class UnaryOp final : public Op {
       builder.node("ElementWiseMultiply__", "ElementWiseMultiply", {x, gate}, QnnBuilder::output());
       return builder.take();
     }
+    if (type_ == wire::Un_RECIPROCAL && !context.as_mnn() && !context.quantized()) {
+      builder.node("", "ElementWiseDivide", {builder.floats("one", {1}, {1.0F}), x}, QnnBuilder::output());
+      return builder.take();
+    }
     const std::string type = context.as_mnn() ? function_.qnn_type : meant_node_type();
     if (type.empty()) return refuse(QnnRefusal::Kind::refused, "the function {} has no node", wire::EnumNameUn(type_));
     return single_node(context, type);

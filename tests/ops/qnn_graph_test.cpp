@@ -188,6 +188,42 @@ TEST(QnnGraph, TheEndsAreCastInHalfAloneAndNamesAreSanitised) {
   EXPECT_EQ(nodes_of(single.graph), "Relu block_relu_1: t0 -> t1\n");
 }
 
+TEST(QnnGraph, InputsComeWhereTheyAreReadAndUnreadOutputsAreOutputs) {
+  NetSpec net{.tensors = {"x", "k", "late", "values", "places", "y"},
+              .ops = {input_op("x", 0, {2, 3}),
+                      {wire::Kind_Const,
+                       "k",
+                       {},
+                       {1},
+                       wire::OpParameter_Blob,
+                       [](Builder& b) {
+                         const auto dims = b.CreateVector(std::vector<int>{1});
+                         const auto data = b.CreateVector(std::vector<int>{3});
+                         wire::BlobBuilder blob(b);
+                         blob.add_dims(dims);
+                         blob.add_dataType(wire::DType_DT_INT32);
+                         blob.add_int32s(data);
+                         return blob.Finish().Union();
+                       }},
+                      input_op("late", 2, {2, 3}),
+                      {wire::Kind_TopKV2, "top", {0, 1}, {3, 4}},
+                      {wire::Kind_Eltwise,
+                       "sum",
+                       {3, 2},
+                       {5},
+                       wire::OpParameter_Eltwise,
+                       [](Builder& b) { return wire::CreateEltwise(b, wire::EltKind_SUM).Union(); }}},
+              .outputs = {"y"}};
+  const Built built = graph_of(net, {.float_type = DType::f32});
+  EXPECT_EQ(tensors_of(built.graph),
+            "t0 in f32 2x3\n"
+            "t3 native f32 2x3\n"
+            "t4 out i32 2x3\n"
+            "t2 in f32 2x3\n"
+            "t5 out f32 2x3\n");
+  expect_sound(built, MappingStyle::mnn);
+}
+
 TEST(QnnGraph, IntegerEndsAreNotCast) {
   NetSpec net{.tensors = {"x", "y"},
               .ops = {input_op("x", 0, {2, 3}),

@@ -200,9 +200,47 @@ TEST(QnnMapping, Activations) {
   EXPECT_EQ(Subject(elu, {data({2})}).both(), "Elu: x0 -> y alpha=f0.5\n");
 }
 
-TEST(QnnMapping, UnregisteredTypesSaySo) {
+TEST(QnnMapping, TypesThatMnnDoesNotKnowHaveNodesInTheModelStyleAlone) {
   const OneOp tile(wire::Kind_Tile, 2);
-  EXPECT_EQ(Subject(tile, {data({2, 3}), host_integers({2, 1})}).mnn(), "unregistered\n");
+  const Subject tiled(tile, {data({2, 3}), host_integers({2, 1})});
+  EXPECT_EQ(tiled.mnn(), "unregistered\n");
+  EXPECT_EQ(tiled.model(), "Tile: x0 -> y multiples=[2 1]\n");
+  const OneOp cum_sum(wire::Kind_CumSum, 2);
+  EXPECT_EQ(Subject(cum_sum, {data({2, 3}), scalar(0)}).both(), "unregistered\n");
+  const OneOp prelu(wire::Kind_PReLU, 1, wire::OpParameter_PRelu, [](Builder& b) {
+    const std::vector<float> slopes{0.5F, 0.25F};
+    return wire::CreatePReluDirect(b, 2, &slopes).Union();
+  });
+  const Subject leaky(prelu, {image({1, 2, 3, 4})});
+  EXPECT_EQ(leaky.mnn(), "unregistered\n");
+  EXPECT_EQ(leaky.model(), "%coeff f16 2\nPrelu: x0 %coeff -> y\n");
+  const OneOp blocks(wire::Kind_DepthToSpace, 1, wire::OpParameter_DepthSpaceParam,
+                     [](Builder& b) { return wire::CreateDepthSpaceParam(b, 2, wire::D2SMode_CRD).Union(); });
+  EXPECT_EQ(Subject(blocks, {image({1, 8, 3, 4})}).model(), "DepthToSpace: x0 -> y block_size=[2 2] mode=1\n");
+  EXPECT_EQ(Subject(blocks, {data({1, 8, 3, 4})}).model(),
+            "*channel_last f16 1x3x4x8\n"
+            "*regrouped f16 1x6x8x2\n"
+            "Transpose _to_channel_last: x0 -> *channel_last perm=[0 2 3 1]/to_channel_last\n"
+            "DepthToSpace: *channel_last -> *regrouped block_size=[2 2] mode=1\n"
+            "Transpose _from_channel_last: *regrouped -> y perm=[0 3 1 2]/from_channel_last\n");
+  const OneOp select(wire::Kind_Select, 3);
+  EXPECT_EQ(Subject(select, {numbers({2, 3}), data({2, 3}), data({2, 3})}).model(),
+            "*truth bool8 2x3\n"
+            "Cast _truth: x0 -> *truth\n"
+            "ElementWiseSelect: *truth x1 x2 -> y\n");
+  const OneOp expand(wire::Kind_ExpandDims, 2);
+  EXPECT_EQ(Subject(expand, {data({2, 3}), host_integers({0})}).model(), "Reshape _Reshape: x0 -> y\n");
+  const OneOp slice(wire::Kind_SliceTf, 3);
+  EXPECT_EQ(Subject(slice, {data({4, 8}), host_integers({1, 2}), host_integers({2, -1})}).model(),
+            "StridedSlice: x0 -> y ranges=i[1 3 1 2 8 1]@2x3\n");
+  const OneOp selu(wire::Kind_Selu, 1, wire::OpParameter_Selu,
+                   [](Builder& b) { return wire::CreateSelu(b, 2, 3).Union(); });
+  EXPECT_EQ(Subject(selu, {data({2})}).model(),
+            "*elu f16 2\n"
+            "%scale f16 1\n"
+            "Elu _elu: x0 -> *elu alpha=f3\n"
+            "ElementWiseMultiply: *elu %scale -> y\n");
+  EXPECT_EQ(Subject(unary(wire::Un_RECIPROCAL), {data({2})}).model(), "%one f16 1\nElementWiseDivide: %one x0 -> y\n");
 }
 
 TEST(QnnMapping, ArgMaxKeepsItsAxisInMnn) {
