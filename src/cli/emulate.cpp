@@ -49,8 +49,9 @@ qnn::CallResult<qnn::EmulationReport> emulate(const Arguments& arguments, const 
   options.config.precision =
       arguments.graph.precision == "fp32" ? qnn::GraphPrecision::float32 : qnn::GraphPrecision::float16;
   options.profiling = arguments.profile ? qnn::Profiling::detailed : qnn::Profiling::off;
+  const InputMap none;
   qnn::CallResult<qnn::EmulationReport> report =
-      qnn::emulate(htp->engine, planned.model, *graph, planned.inputs.value_or(InputMap()), options);
+      qnn::emulate(htp->engine, planned.model, *graph, planned.inputs ? *planned.inputs : none, options);
   if (report) report->default_target = htp->default_target;
   return report;
 }

@@ -31,11 +31,10 @@ qnn::CallResult<qnn::ValidationReport> validate(const Arguments& arguments, cons
   qnn::CallResult<OpenedEngine> htp = open_htp_engine(arguments.htp);
   if (!htp) return qnn::fail(std::move(htp.error()));
   Progress progress;
-  const qnn::ValidateOptions options{
-      .finalize = !arguments.no_finalize,
-      .progress = [&](std::size_t done, std::size_t total, std::string_view node) {
-        return progress(static_cast<int>(done), static_cast<int>(total), node);
-      }};
+  const qnn::ValidateOptions options{.finalize = !arguments.no_finalize,
+                                     .progress = [&](std::size_t done, std::size_t total, std::string_view node) {
+                                       return progress(static_cast<int>(done), static_cast<int>(total), node);
+                                     }};
   qnn::CallResult<qnn::ValidationReport> report = qnn::validate_model(htp->engine, planned.model, *graph, options);
   if (report) report->default_target = htp->default_target;
   return report;
@@ -60,9 +59,9 @@ int run(const Arguments& arguments, const Session& session) {
   const ModelInfo info = model_info((*planned)->model);
   TextStyle style = output_style(session.color);
   style.verbosity = arguments.verbosity;
-  const int delivered =
-      deliver(arguments.output,
-              arguments.format == "json" ? validation_json(*report, info) : validation_text(*report, info, style), console);
+  const int delivered = deliver(
+      arguments.output,
+      arguments.format == "json" ? validation_json(*report, info) : validation_text(*report, info, style), console);
   if (delivered != kExitClean) return delivered;
   return report->all_accepted() ? kExitClean : kExitFound;
 }

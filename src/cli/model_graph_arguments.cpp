@@ -2,7 +2,6 @@
 
 #include <memory>
 
-
 namespace qnndbg::cli {
 namespace {
 

@@ -21,14 +21,16 @@ Bytes as_bytes(std::span<const T> values) {
 Result<Bytes> input_bytes(const QnnGraphTensor& tensor, const std::string& name, const Tensor& value) {
   const Dims dims = logical_dims(tensor);
   if (value.dims() != dims)
-    return fail("input `{}` has dims {}, the graph takes {}", name, qnndbg::to_string(value.dims()), qnndbg::to_string(dims));
+    return fail("input `{}` has dims {}, the graph takes {}", name, qnndbg::to_string(value.dims()),
+                qnndbg::to_string(dims));
   if (tensor.type.type == DType::f32 && value.type() == DType::f32) {
     std::vector<float> device(value.f32().size());
     to_device_order(value.f32(), dims, tensor.layout, device);
     return as_bytes<float>(device);
   }
   if (tensor.type.type == DType::i32 && value.type() == DType::i32) return as_bytes<std::int32_t>(value.i32());
-  return fail("input `{}` is {}, the graph takes {}", name, qnndbg::name_of(value.type()), qnndbg::name_of(tensor.type.type));
+  return fail("input `{}` is {}, the graph takes {}", name, qnndbg::name_of(value.type()),
+              qnndbg::name_of(tensor.type.type));
 }
 
 Result<Bytes> given_input(const Model& model, const QnnGraphTensor& tensor, const InputMap& inputs) {
@@ -92,7 +94,8 @@ CallResult<EmulationReport> emulate(Engine& engine, const Model& model, const Mo
   EmulationReport report;
   report.session = engine.info();
   CallResult<FinalizeReport> ready = engine.worker().finalize(
-      graph.spec(), {.config = options.config, .profiling = options.profiling, .validate_nodes = true, .skip_refused = true});
+      graph.spec(),
+      {.config = options.config, .profiling = options.profiling, .validate_nodes = true, .skip_refused = true});
   if (!ready) return fail(std::move(ready.error()));
   report.refused = std::move(ready->refused);
   report.finalize_microseconds = ready->microseconds;

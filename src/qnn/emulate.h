@@ -20,7 +20,7 @@ struct EmulateOptions {
 
 struct EmulationReport {
   SessionInfo session;
-  bool default_target = false;  // nobody chose the SoC
+  bool default_target = false;       // nobody chose the SoC
   std::vector<NodeRefusal> refused;  // the run went on, as MNN's does
   std::size_t tensors = 0;           // written
   std::uint64_t finalize_microseconds = 0;
@@ -28,8 +28,9 @@ struct EmulationReport {
   std::vector<ProfileEvent> profile;  // of the execution
 };
 
-/// Finalizes and executes; every tensor that MNN's dump would have is written under MNN's names. Precondition: the graph
-/// was made with readable intermediates. Errors: an input is missing or of another shape, the library fails, the disk.
+/// Finalizes and executes; every tensor that MNN's dump would have is written under MNN's names. Precondition: the
+/// graph was made with readable intermediates. Errors: an input is missing or of another shape, the library fails, the
+/// disk.
 CallResult<EmulationReport> emulate(Engine& engine, const Model& model, const ModelGraph& graph, const InputMap& inputs,
                                     const EmulateOptions& options);
 

@@ -44,17 +44,17 @@ struct OperatorAnswer {
 struct FinalizeAnswer {
   bool tried = false;  // false: an operator is missing, or it was not asked for
   bool finalized = false;
-  std::string message;        // why not
+  std::string message;  // why not
   std::uint32_t code = 0;
-  std::string node;           // where it stops; empty: not found
-  int op_index = -1;          // the same
-  std::vector<LogLine> log;   // of the failing attempt
+  std::string node;          // where it stops; empty: not found
+  int op_index = -1;         // the same
+  std::vector<LogLine> log;  // of the failing attempt
   std::uint64_t microseconds = 0;
 };
 
 struct ValidationReport {
   SessionInfo session;
-  bool default_target = false;  // nobody chose the SoC
+  bool default_target = false;            // nobody chose the SoC
   std::vector<OperatorAnswer> operators;  // in the model's order, inserted nodes last
   FinalizeAnswer finalize;
 
@@ -69,7 +69,8 @@ struct ValidateOptions {
 };
 
 /// Asks about every node of the graph; a crash of the library is the answer to the node that it happened at. Then
-/// finalizes the graph, and where that fails without naming a node, looks for the first node that it fails at by halving.
+/// finalizes the graph, and where that fails without naming a node, looks for the first node that it fails at by
+/// halving.
 CallResult<ValidationReport> validate_model(Engine& engine, const Model& model, const ModelGraph& graph,
                                             const ValidateOptions& options);
 

@@ -30,8 +30,8 @@ struct EmulationSettings {
 std::string run_file_json(const qnn::EmulationReport& report, const EmulationSettings& settings);
 
 /// What was computed, where the dump is, what was refused; with a profile the slowest operators.
-std::string emulation_text(const qnn::EmulationReport& report, const EmulationSettings& settings,
-                           std::string_view dump, const TextStyle& style);
+std::string emulation_text(const qnn::EmulationReport& report, const EmulationSettings& settings, std::string_view dump,
+                           const TextStyle& style);
 
 /// {"build_id", "core_api", "backend_api", ...}
 Json library_json(const qnn::LibraryInfo& library);

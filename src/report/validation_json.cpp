@@ -1,6 +1,5 @@
-#include "report/validation.h"
-
 #include "knowledge/codes.h"
+#include "report/validation.h"
 
 namespace qnndbg {
 namespace {
@@ -25,13 +24,14 @@ Json node_json(const qnn::NodeAnswer& node) {
 Json operator_json(const qnn::OperatorAnswer& answer) {
   Json nodes = Json::array();
   for (const qnn::NodeAnswer& node : answer.nodes) nodes.push_back(node_json(node));
-  return Json{{"op_index", index_or_null(answer.op_index)},
-              {"op", text_or_null(answer.op)},
-              {"op_type", text_or_null(answer.op_type)},
-              {"acceptance", qnn::name_of(answer.acceptance)},
-              {"refusal", answer.refusal ? Json{{"kind", name_of(answer.refusal->kind)}, {"reason", answer.refusal->reason}}
-                                         : Json(nullptr)},
-              {"nodes", std::move(nodes)}};
+  return Json{
+      {"op_index", index_or_null(answer.op_index)},
+      {"op", text_or_null(answer.op)},
+      {"op_type", text_or_null(answer.op_type)},
+      {"acceptance", qnn::name_of(answer.acceptance)},
+      {"refusal", answer.refusal ? Json{{"kind", name_of(answer.refusal->kind)}, {"reason", answer.refusal->reason}}
+                                 : Json(nullptr)},
+      {"nodes", std::move(nodes)}};
 }
 
 Json log_lines(const std::vector<qnn::LogLine>& log) {
@@ -42,14 +42,10 @@ Json log_lines(const std::vector<qnn::LogLine>& log) {
 
 Json finalize_json(const qnn::FinalizeAnswer& answer) {
   if (!answer.tried) return nullptr;
-  return Json{{"finalized", answer.finalized},
-              {"message", text_or_null(answer.message)},
-              {"code", code_or_null(answer.code)},
-              {"code_name", code_name(answer.code)},
-              {"node", text_or_null(answer.node)},
-              {"op_index", index_or_null(answer.op_index)},
-              {"log", log_lines(answer.log)},
-              {"microseconds", answer.microseconds}};
+  return Json{{"finalized", answer.finalized},     {"message", text_or_null(answer.message)},
+              {"code", code_or_null(answer.code)}, {"code_name", code_name(answer.code)},
+              {"node", text_or_null(answer.node)}, {"op_index", index_or_null(answer.op_index)},
+              {"log", log_lines(answer.log)},      {"microseconds", answer.microseconds}};
 }
 
 Json event_json(const qnn::ProfileEvent& event) {
@@ -97,19 +93,19 @@ std::string run_file_json(const qnn::EmulationReport& report, const EmulationSet
                            {"log", log_lines(refusal.verdict.log)}});
   Json profile = Json::array();
   for (const qnn::ProfileEvent& event : report.profile) profile.push_back(event_json(event));
-  return dump_json(Json{{"schema", "qnn-debug/run/1"},
-                        {"made_by", "qnn-debug emulate"},
-                        {"model", settings.model},
-                        {"style", settings.style},
-                        {"precision", settings.precision},
-                        {"soc", report.session.target.soc},
-                        {"arch", arch_text(report.session.target)},
-                        {"library", library_json(report.session.library)},
-                        {"tensors", report.tensors},
-                        {"refused", std::move(refused)},
-                        {"timing", Json{{"finalize_us", report.finalize_microseconds},
-                                        {"execute_us", report.execute_microseconds}}},
-                        {"profile", std::move(profile)}});
+  return dump_json(
+      Json{{"schema", "qnn-debug/run/1"},
+           {"made_by", "qnn-debug emulate"},
+           {"model", settings.model},
+           {"style", settings.style},
+           {"precision", settings.precision},
+           {"soc", report.session.target.soc},
+           {"arch", arch_text(report.session.target)},
+           {"library", library_json(report.session.library)},
+           {"tensors", report.tensors},
+           {"refused", std::move(refused)},
+           {"timing", Json{{"finalize_us", report.finalize_microseconds}, {"execute_us", report.execute_microseconds}}},
+           {"profile", std::move(profile)}});
 }
 
 }  // namespace qnndbg

@@ -43,7 +43,8 @@ std::string library_text(const qnn::LibraryInfo& library) {
 
 std::string code_text(std::uint32_t code) {
   const ErrorCode* known = find_error_code(static_cast<std::int64_t>(code));
-  return known == nullptr ? fmt::format("{} = {:#x}", code, code) : fmt::format("{} = {:#x} {}", code, code, known->name);
+  return known == nullptr ? fmt::format("{} = {:#x}", code, code)
+                          : fmt::format("{} = {:#x} {}", code, code, known->name);
 }
 
 std::string title(const qnn::OperatorAnswer& answer) {
@@ -58,16 +59,19 @@ std::string node_text(const qnn::NodeAnswer& node, const TextStyle& style) {
   const std::size_t shown = style.verbosity > 0 ? node.reasons.size() : std::min(node.reasons.size(), kMostReasons);
   for (std::size_t i = 0; i < shown; ++i) out += row(style, "library says: " + terminal_safe(node.reasons[i]));
   if (shown < node.reasons.size())
-    out += row(style, fmt::format("and {} (-v)", plural(static_cast<long long>(node.reasons.size() - shown), "more line")));
+    out += row(style,
+               fmt::format("and {} (-v)", plural(static_cast<long long>(node.reasons.size() - shown), "more line")));
   return out;
 }
 
 std::string refused_text(const qnn::OperatorAnswer& answer, const TextStyle& style) {
   const bool unmapped = answer.acceptance == qnn::Acceptance::unmapped;
-  std::string out = fmt::format("\n{} {} {}\n", paint(style, Paint::error, unmapped ? "error[QD0501]:" : "error[QD0401]:"),
-                                title(answer), unmapped ? "cannot be written as QNN nodes" : "is refused");
+  std::string out =
+      fmt::format("\n{} {} {}\n", paint(style, Paint::error, unmapped ? "error[QD0501]:" : "error[QD0401]:"),
+                  title(answer), unmapped ? "cannot be written as QNN nodes" : "is refused");
   if (answer.op_index >= 0) out += fmt::format("  --> operator #{}\n", answer.op_index);
-  if (answer.refusal) out += row(style, fmt::format("{}: {}", name_of(answer.refusal->kind), terminal_safe(answer.refusal->reason)));
+  if (answer.refusal)
+    out += row(style, fmt::format("{}: {}", name_of(answer.refusal->kind), terminal_safe(answer.refusal->reason)));
   for (const qnn::NodeAnswer& node : answer.nodes)
     if (!node.accepted) out += node_text(node, style);
   if (const std::string_view file = mnn_execution_file(answer.op_type); !file.empty())
@@ -88,7 +92,8 @@ std::string accepted_text(const qnn::ValidationReport& report) {
 std::string finalize_text(const qnn::ValidationReport& report, const TextStyle& style) {
   const qnn::FinalizeAnswer& answer = report.finalize;
   if (!answer.tried) return "finalize: not tried\n";
-  if (answer.finalized) return fmt::format("finalize: done in {:.2f} s\n", static_cast<double>(answer.microseconds) * 1e-6);
+  if (answer.finalized)
+    return fmt::format("finalize: done in {:.2f} s\n", static_cast<double>(answer.microseconds) * 1e-6);
   std::string out = fmt::format("\n{} {}\n", paint(style, Paint::error, "error[QD0503]:"),
                                 wrap(terminal_safe(answer.message), 16, width_of(style)));
   if (!answer.node.empty()) out += row(style, fmt::format("it stops at node `{}`", terminal_safe(answer.node)));
@@ -115,16 +120,18 @@ std::string profile_text(const std::vector<qnn::ProfileEvent>& profile) {
   std::stable_sort(nodes.begin(), nodes.end(), [](const auto* a, const auto* b) { return a->value > b->value; });
   nodes.resize(std::min(nodes.size(), kSlowest));
   std::string out = nodes.empty() ? "" : "most expensive nodes, in the library's figures:\n";
-  for (const qnn::ProfileEvent* node : nodes) out += fmt::format("  {:>12}  {}\n", node->value, terminal_safe(node->name));
+  for (const qnn::ProfileEvent* node : nodes)
+    out += fmt::format("  {:>12}  {}\n", node->value, terminal_safe(node->name));
   return out;
 }
 
 }  // namespace
 
 std::string validation_text(const qnn::ValidationReport& report, const ModelInfo& model, const TextStyle& style) {
-  std::string out = fmt::format(
-      "{}   {}: {}, {}, {}\n", paint(style, Paint::bold, fmt::format("qnn-debug {}", style.version)),
-      terminal_safe(model.file), plural(model.operators, "operator"), library_text(report.session.library), target_text(report.session, report.default_target));
+  std::string out =
+      fmt::format("{}   {}: {}, {}, {}\n", paint(style, Paint::bold, fmt::format("qnn-debug {}", style.version)),
+                  terminal_safe(model.file), plural(model.operators, "operator"), library_text(report.session.library),
+                  target_text(report.session, report.default_target));
   long long refused = 0;
   for (const qnn::OperatorAnswer& answer : report.operators) {
     if (answer.acceptance != qnn::Acceptance::refused && answer.acceptance != qnn::Acceptance::unmapped) continue;
@@ -136,7 +143,7 @@ std::string validation_text(const qnn::ValidationReport& report, const ModelInfo
   out += finalize_text(report, style);
   const bool good = report.all_accepted();
   out += paint(style, good ? Paint::good : Paint::error,
-               good            ? "every operator is accepted"
+               good           ? "every operator is accepted"
                : refused == 0 ? "every operator is accepted, but the graph cannot be finalized"
                               : fmt::format("{} refused", plural(refused, "operator"))) +
          '\n';
