@@ -9,6 +9,7 @@
 #include "cli/model_graph_arguments.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "qnn/model_graph.h"
 #include "report/context.h"
 #include "tensor/mapped_file.h"
 
