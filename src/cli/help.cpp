@@ -108,8 +108,10 @@ const std::map<std::string, std::string, std::less<>>& examples() {
        "  qnn-debug htp context --info m.bin --model m.mnn                     is it of this model?\n"},
       {"emulate",
        "  qnn-debug emulate --model m.mnn --inputs inputs.json --dump dump --soc 57\n"
-       "  qnn-debug emulate --model m.mnn --inputs inputs.json --dump right --soc 57 --as model    without MNN's mistakes\n"
-       "  qnn-debug emulate --model m.mnn --inputs inputs.json --dump dump --soc 57 --profile      which nodes cost most\n"},
+       "  qnn-debug emulate --model m.mnn --inputs inputs.json --dump right --soc 57 --as model    without MNN's "
+       "mistakes\n"
+       "  qnn-debug emulate --model m.mnn --inputs inputs.json --dump dump --soc 57 --profile      which nodes cost "
+       "most\n"},
       {"completion",
        "  source <(qnn-debug completion bash)\n"
        "  qnn-debug completion zsh > \"${fpath[1]}/_qnn-debug\"\n"

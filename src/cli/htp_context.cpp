@@ -162,7 +162,8 @@ void add_htp_context(CLI::App& htp, Session& session) {
   command->add_option("--info", arguments->info, "Context binary to read; with --model, --soc, --runtime: does it fit?")
       ->type_name(kFileType);
   add_model(*command, arguments->files);
-  command->get_option("--model")->required(false);
+  command->get_option("--model")->required(false)->description(
+      "The .mnn model to write; with --info: the one whose inputs and outputs the binary should have");
   add_weights(*command, arguments->files);
   add_inputs(*command, arguments->files);
   add_graph(*command, arguments->graph);

@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <span>
 
 #include "knowledge/soc.h"
 #include "report/context.h"
@@ -41,27 +42,49 @@ std::string encoding_words(const qnn::BinaryTensor& tensor) {
   return fmt::format("  scale {:g} offset {}", encoding.scales[0], encoding.offsets.empty() ? 0 : encoding.offsets[0]);
 }
 
-std::string tensors_text(const std::vector<qnn::BinaryTensor>& tensors, std::string_view kind, const TextStyle& style) {
-  const std::size_t shown = style.verbosity > 0 ? tensors.size() : std::min(tensors.size(), kMostTensors);
+struct Shown {
+  std::span<const qnn::BinaryTensor> tensors;
+  std::size_t left_out = 0;
+};
+
+Shown shown_of(const std::vector<qnn::BinaryTensor>& tensors, const TextStyle& style) {
+  const std::size_t count = style.verbosity > 0 ? tensors.size() : std::min(tensors.size(), kMostTensors);
+  return {std::span(tensors).first(count), tensors.size() - count};
+}
+
+std::size_t name_columns(const Shown& shown) {
   std::size_t columns = 0;
-  for (std::size_t i = 0; i < shown; ++i) columns = std::max(columns, columns_of(terminal_safe(tensors[i].name)));
+  for (const qnn::BinaryTensor& tensor : shown.tensors)
+    columns = std::max(columns, columns_of(terminal_safe(tensor.name)));
+  return columns;
+}
+
+std::string tensors_text(const Shown& shown, std::string_view kind, std::size_t columns) {
   std::string out;
-  for (std::size_t i = 0; i < shown; ++i) {
-    const std::string name = terminal_safe(tensors[i].name);
+  for (const qnn::BinaryTensor& tensor : shown.tensors) {
+    const std::string name = terminal_safe(tensor.name);
     out += fmt::format("    {:<6}  {}{}  {:<8}  {}{}\n", kind, name, std::string(columns - columns_of(name), ' '),
-                       type_words(tensors[i].type), fmt::join(tensors[i].dims, "x"), encoding_words(tensors[i]));
+                       type_words(tensor.type), fmt::join(tensor.dims, "x"), encoding_words(tensor));
   }
-  if (shown < tensors.size())
-    out += fmt::format("    and {} (-v)\n",
-                       plural(static_cast<long long>(tensors.size() - shown), fmt::format("more {}", kind)));
+  if (shown.left_out > 0)
+    out +=
+        fmt::format("    and {} (-v)\n", plural(static_cast<long long>(shown.left_out), fmt::format("more {}", kind)));
   return out;
 }
 
 std::string graph_text(const qnn::BinaryGraph& graph, const TextStyle& style) {
+  const Shown inputs = shown_of(graph.inputs, style);
+  const Shown outputs = shown_of(graph.outputs, style);
+  const std::size_t columns = std::max(name_columns(inputs), name_columns(outputs));
   return fmt::format("graph `{}`: {}, {}\n", terminal_safe(graph.name),
                      plural(static_cast<long long>(graph.inputs.size()), "input"),
                      plural(static_cast<long long>(graph.outputs.size()), "output")) +
-         tensors_text(graph.inputs, "input", style) + tensors_text(graph.outputs, "output", style);
+         tensors_text(inputs, "input", columns) + tensors_text(outputs, "output", columns);
+}
+
+std::string size_words(std::uint64_t bytes) {
+  return bytes < 1'000'000 ? fmt::format("{:.1f} kB", static_cast<double>(bytes) * 1e-3)
+                           : fmt::format("{:.1f} MB", static_cast<double>(bytes) * 1e-6);
 }
 
 std::string remark_text(const qnn::FitRemark& remark, bool several_graphs, const TextStyle& style) {
@@ -91,9 +114,9 @@ bool ContextView::fits() const {
 
 std::string context_text(const ContextView& view, const TextStyle& style) {
   const qnn::BinaryInfo& binary = view.binary;
-  std::string out = fmt::format("{}   {}: context binary, {:.1f} MB\n",
+  std::string out = fmt::format("{}   {}: context binary, {}\n",
                                 paint(style, Paint::bold, fmt::format("qnn-debug {}", style.version)),
-                                terminal_safe(view.file), static_cast<double>(view.bytes) * 1e-6);
+                                terminal_safe(view.file), size_words(view.bytes));
   out += line(style, "made by",
               fmt::format("QNN {} (core API {}, backend API {})",
                           binary.build_id.empty() ? "of an unknown build" : terminal_safe(binary.build_id),
