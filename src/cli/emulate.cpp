@@ -87,7 +87,10 @@ int run(const Arguments& arguments, const Session& session) {
     console.error("{}", written.error().message);
     return kExitFailed;
   }
-  return deliver("", emulation_text(*report, settings, arguments.dump, output_style(session.color)), console);
+  const int delivered =
+      deliver("", emulation_text(*report, settings, arguments.dump, output_style(session.color)), console);
+  if (delivered != kExitClean) return delivered;
+  return (*planned)->graph.unmapped.empty() && report->refused.empty() ? kExitClean : kExitFound;
 }
 
 }  // namespace

@@ -144,11 +144,13 @@ void add_htp_install(CLI::App& parent, Session& session) {
 }  // namespace
 
 void add_htp(CLI::App& program, Session& session) {
-  CLI::App* command = program.add_subcommand("htp", "Qualcomm's own library on this machine: get it, look at it");
+  CLI::App* command =
+      program.add_subcommand("htp", "Qualcomm's own library on this machine: get it, ask it, compile with it");
   command->require_subcommand(1);
   add_htp_info(*command, session);
   add_htp_install(*command, session);
   add_htp_validate(*command, session);
+  add_htp_context(*command, session);
 }
 
 }  // namespace qnndbg::cli

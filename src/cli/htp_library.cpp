@@ -22,14 +22,20 @@ struct Choice {
   bool default_target = false;
 };
 
+qnn::CallResult<qnn::LibraryPlace> find(const HtpArguments& arguments) {
+  Result<qnn::LibraryPlace> place = qnn::find_library({.library = arguments.library,
+                                                       .sdk = arguments.sdk,
+                                                       .sdk_variable = variable("QNN_SDK_ROOT"),
+                                                       .cache = htp_cache()});
+  if (!place) return qnn::fail(qnn::Failure::library, "{}", place.error().message);
+  return std::move(*place);
+}
+
 qnn::CallResult<Choice> choose(const HtpArguments& arguments, const qnn::WorkerOptions& options) {
   const Result<qnn::Target> target = qnn::target_from(arguments.soc, arguments.arch);
   if (!target) return qnn::fail(qnn::Failure::bad_request, "{}", target.error().message);
-  const Result<qnn::LibraryPlace> place = qnn::find_library({.library = arguments.library,
-                                                             .sdk = arguments.sdk,
-                                                             .sdk_variable = variable("QNN_SDK_ROOT"),
-                                                             .cache = htp_cache()});
-  if (!place) return qnn::fail(qnn::Failure::library, "{}", place.error().message);
+  const qnn::CallResult<qnn::LibraryPlace> place = find(arguments);
+  if (!place) return qnn::fail(place.error());
   const bool is_default = *target == qnn::Target{};
   const qnn::CallResult<qnn::Target> chosen =
       is_default ? qnn::newest_target(place->htp, options) : qnn::CallResult<qnn::Target>(*target);
@@ -87,6 +93,15 @@ qnn::CallResult<OpenedEngine> open_htp_engine(const HtpArguments& arguments,
       qnn::Engine::open(options, {.library = choice->place.htp, .target = choice->target});
   if (!engine) return qnn::fail(std::move(engine.error()));
   return OpenedEngine{choice->default_target, std::move(*engine)};
+}
+
+qnn::CallResult<qnn::BinaryInfo> read_context(const HtpArguments& arguments, qnn::ByteView binary) {
+  const qnn::CallResult<qnn::LibraryPlace> place = find(arguments);
+  if (!place) return qnn::fail(place.error());
+  qnn::CallResult<qnn::Worker> worker =
+      qnn::Worker::start({.keep_going = [](const qnn::CallProgress&) { return !interrupted(); }});
+  if (!worker) return qnn::fail(std::move(worker.error()));
+  return worker->read_binary(place->system, binary);
 }
 
 void show_call_error(const Console& console, const qnn::CallError& error) {

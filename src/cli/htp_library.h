@@ -47,6 +47,9 @@ struct OpenedEngine {
 qnn::CallResult<OpenedEngine> open_htp_engine(const HtpArguments& arguments,
                                               std::function<bool(const qnn::CallProgress&)> progress = {});
 
+/// What a context binary holds; needs libQnnSystem.so only. Ctrl-C ends the call.
+qnn::CallResult<qnn::BinaryInfo> read_context(const HtpArguments& arguments, qnn::ByteView binary);
+
 /// Tells an error and, below it, the first lines of the log and of the library's output that came with it.
 void show_call_error(const Console& console, const qnn::CallError& error);
 

@@ -6,5 +6,6 @@
 namespace qnndbg::cli {
 
 void add_htp_validate(CLI::App& htp, Session& session);
+void add_htp_context(CLI::App& htp, Session& session);
 
 }  // namespace qnndbg::cli
