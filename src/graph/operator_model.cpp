@@ -115,7 +115,7 @@ class ModelAssembler {
 };
 
 /// Bytes that the parameters and constants of the new model take.
-std::size_t payload_of(const object::OpT& op, const std::vector<ModelOperand>& operands) {
+std::size_t payload_with(const object::OpT& op, const std::vector<ModelOperand>& operands) {
   std::size_t bytes = payload_of(op);
   for (const ModelOperand& operand : operands) {
     if (operand.constant != nullptr) bytes += static_cast<std::size_t>(operand.constant->size()) * sizeof(float);
@@ -203,7 +203,7 @@ Result<OperatorModel> cut_operator(const Model& model, int op, const std::vector
                                    const ConstantGrid& grid) {
   Result<CopiedOp> copied = copy_operator(model, op, grid);
   if (!copied) return fail(std::move(copied.error()));
-  const std::size_t payload = payload_of(copied->op, operands);
+  const std::size_t payload = payload_with(copied->op, operands);
   if (payload > kMaxPayload)
     return fail("{}: its constants take {} bytes, more than a .mnn file can hold",
                 describe(model.graph().ops[static_cast<std::size_t>(op)]), payload);

@@ -19,17 +19,6 @@ namespace fs = std::filesystem;
 using testing::Contains;
 using testing::HasSubstr;
 
-std::string installed_library() {
-  if (const char* named = std::getenv("QNN_DEBUG_TEST_HTP")) return named;
-  std::error_code error;
-  const fs::path packages = fs::path(QNNDBG_SOURCE_DIR) / ".venv" / "lib";
-  for (const fs::directory_entry& python : fs::directory_iterator(packages, error)) {
-    const fs::path library = python.path() / "site-packages" / "onnxruntime_qnn" / "libQnnHtp.so";
-    if (fs::exists(library, error)) return library.string();
-  }
-  return {};
-}
-
 class Htp : public testing::Test {
  protected:
   void SetUp() override {
