@@ -32,6 +32,14 @@ bool is_data_operand(const OpNode& op, std::size_t k) {
   return k == 0 || !keeps_encoding(op) || joins_all_operands(op);
 }
 
+/// Operators that the device gets wrong in this type where MNN hands them integers (libQnnHtp.so 2.51, v75): it takes
+/// symmetric 8-bit results of a Softmax for unsigned ones, and refuses MNN's LayerNorm and MatMul in 16 bits, because
+/// their second operand has to be symmetric.
+bool stays_in_floats(const OpNode& op, DType type) {
+  if (type == DType::sfixed8) return op.type == wire::Kind_Softmax;
+  return op.type == wire::Kind_LayerNorm || op.type == wire::Kind_MatMul;
+}
+
 bool is_read_as_data(const Graph& graph, int tensor) {
   const std::vector<int>& readers = graph.tensors[at(tensor)].consumers;
   return std::any_of(readers.begin(), readers.end(), [&](int reader) {
@@ -103,9 +111,12 @@ std::vector<std::optional<Encoding>> choose_encodings(const Graph& graph,
     const int tensor = static_cast<int>(t);
     const int producer = graph.tensors[t].producer;
     if (!ranges[t]) continue;
-    wanted[t] = producer < 0 || !is_constant(graph.ops[at(producer)]) || is_read_as_data(graph, tensor);
+    const OpNode* maker = producer < 0 ? nullptr : &graph.ops[at(producer)];
+    wanted[t] = maker == nullptr || !is_constant(*maker) || is_read_as_data(graph, tensor);
     if (!wanted[t]) continue;
     ObservedRange& range = common[at(shared.representative(tensor))];
+    // MNN runs an operator in floats when its output has no encoding.
+    if (maker != nullptr && stays_in_floats(*maker, type)) range.finite = false;
     range.low = std::min(range.low, ranges[t]->low);
     range.high = std::max(range.high, ranges[t]->high);
     range.finite = range.finite && ranges[t]->finite;

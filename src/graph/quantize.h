@@ -29,8 +29,9 @@ Encoding encoding_of_range(DType type, ValueRange range);
 
 /// An encoding for every tensor with a range, by tensor; `ranges` likewise. Tensors that MNN makes share one encoding
 /// (keeps_encoding()), and the parts of a Concat or Pack, get that of their common range: device nodes that move
-/// integers do not convert them. Without one: tensors whose values, or those of a tensor that shares, are not all
-/// finite, and constants that only configure an operator.
+/// integers do not convert them. Without one: tensors whose values are not all finite, results of operators that the
+/// device gets wrong in `type` (Softmax in 8 bits; LayerNorm and MatMul in 16), what shares an encoding with these, and
+/// constants that only configure an operator.
 std::vector<std::optional<Encoding>> choose_encodings(const Graph& graph,
                                                       const std::vector<std::optional<ObservedRange>>& ranges,
                                                       DType type);
