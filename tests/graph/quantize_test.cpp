@@ -106,6 +106,23 @@ TEST(ChooseEncodings, OneTensorThatIsNotFiniteTakesTheEncodingFromAllThatShare) 
               ElementsAre(1, -1, -1, -1, -1, 5, -1, -1));
 }
 
+TEST(ChooseEncodings, WhatTheDeviceGetsWrongStaysInFloats) {
+  test::NetSpec net;
+  net.tensors = {"in", "softmax", "norm", "flat"};
+  net.ops = {test::input_op("in", 0, {1, 4}),
+             {wire::Kind_Softmax, "softmax", {0}, {1}},
+             {wire::Kind_LayerNorm, "norm", {0}, {2}},
+             {wire::Kind_Flatten, "flat", {1}, {3}}};
+  const test::ModelBytes bytes = test::build(net);
+  const Result<Model> model = Model::parse(bytes.bytes(), "m");
+  ASSERT_TRUE(model) << model.error().message;
+  const auto ranges = highest({1, 2, 3, 2});
+  EXPECT_THAT(steps(choose_encodings(model->graph(), ranges, DType::sfixed8)), ElementsAre(1, -1, 3, -1));
+  const auto wide = choose_encodings(model->graph(), ranges, DType::ufixed16);
+  EXPECT_TRUE(wide[1]);
+  EXPECT_FALSE(wide[2]);
+}
+
 TEST(ChooseEncodings, ATensorWithoutARangeHasNone) {
   const std::vector<std::optional<ObservedRange>> none(8);
   EXPECT_THAT(choose_encodings(graph_of_concat(), none, DType::sfixed8), Each(std::nullopt));
