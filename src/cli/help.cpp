@@ -36,6 +36,9 @@ const std::map<std::string, std::string, std::less<>>& examples() {
        "  qnn-debug inspect m.mnn\n"
        "  qnn-debug inspect m.mnn --inputs inputs.json --format json\n"},
       {"baseline", "  qnn-debug baseline --model m.mnn --inputs inputs.json --output ref\n"},
+      {"quantize",
+       "  qnn-debug quantize --model m.mnn --inputs inputs.json --output q.mnn\n"
+       "  qnn-debug quantize --model m.mnn --inputs inputs.json --output q.mnn --bits 16\n"},
       {"calibrate",
        "  qnn-debug calibrate --model m.mnn --arch v75 dump1 dump2\n"
        "  qnn-debug calibrate --runs runs.tsv --arch v75 --library 2.51 --output bounds.json\n"},

@@ -54,6 +54,7 @@ int run(int argc, char** argv) {
   add_case(program, session);
   add_htp(program, session);
   add_emulate(program, session);
+  add_quantize(program, session);
   add_completion(program, session);
   add_help(program, session);
 

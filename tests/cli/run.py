@@ -137,12 +137,12 @@ def run_on_terminal(program, *args, env=None, columns=100, pause=0.0):
 
 CASE_VERBS = ["add", "list", "show", "search", "match", "export", "import"]
 HTP_VERBS = ["info", "install", "validate", "context"]
-COMMANDS = ["diagnose", "replay", "inspect", "baseline", "calibrate", "explain", "doctor", "case", "htp", "emulate", "completion", "help"]
+COMMANDS = ["diagnose", "replay", "inspect", "baseline", "quantize", "calibrate", "explain", "doctor", "case", "htp", "emulate", "completion", "help"]
 
 
 @check
 def help_begins_with_examples(program, directory):
-    for args in ([], ["diagnose"], ["replay"], ["inspect"], ["baseline"], ["calibrate"], ["explain"], ["doctor"], ["emulate"], ["completion"], ["case"],
+    for args in ([], ["diagnose"], ["replay"], ["inspect"], ["baseline"], ["quantize"], ["calibrate"], ["explain"], ["doctor"], ["emulate"], ["completion"], ["case"],
                  *(["case", verb] for verb in CASE_VERBS), ["htp"], *(["htp", verb] for verb in HTP_VERBS)):
         result = program.run(*args, "--help").expect(0)
         assert result.err == ""
@@ -177,7 +177,7 @@ def version_is_one_line(program, directory):
 @check
 def every_option_is_documented(program, directory):
     text = (ROOT / "docs" / "cli.md").read_text()
-    for command in ["diagnose", "replay", "inspect", "baseline", "calibrate", "explain", "doctor", "emulate"]:
+    for command in ["diagnose", "replay", "inspect", "baseline", "quantize", "calibrate", "explain", "doctor", "emulate"]:
         section = re.search(rf"^## {command}\n(.*?)(?=^## |\Z)", text, re.M | re.S)
         assert section, f"docs/cli.md has no section {command}"
         for option in re.findall(r"--[a-z][a-z-]+", program.run(command, "--help").out.split("Options:")[1]):
@@ -187,7 +187,7 @@ def every_option_is_documented(program, directory):
 @check
 def documented_options_exist(program, directory):
     text = (ROOT / "docs" / "cli.md").read_text()
-    pages = "".join(program.run(*args, "--help").out for args in ([], ["diagnose"], ["replay"], ["inspect"], ["baseline"], ["calibrate"], ["explain"], ["doctor"], ["emulate"],
+    pages = "".join(program.run(*args, "--help").out for args in ([], ["diagnose"], ["replay"], ["inspect"], ["baseline"], ["quantize"], ["calibrate"], ["explain"], ["doctor"], ["emulate"],
                                                                       *(["htp", verb] for verb in HTP_VERBS)))
     for option in set(re.findall(r"`(--[a-z][a-z-]+)", text)):
         assert option in pages, f"docs/cli.md names {option}, which does not exist"
@@ -1156,6 +1156,53 @@ def baseline_on_a_full_disk_is_an_error(program, directory):
                          directory / "ref", preexec_fn=limit_file_size)
     fails_without_output(result, "ref")
     assert not json.loads((directory / "ref" / "index.json").read_text())["complete"]
+
+
+# --- quantize ------------------------------------------------------------------------------------------------------------------
+
+
+def quantize(program, target, *args, **options):
+    example = ROOT / "examples" / "mini"
+    return program.run("quantize", "--model", example / "model.mnn", "--inputs", example / "input" / "inputs.json", "--output", target, *args, **options)
+
+
+@check
+def quantize_writes_a_model_that_every_command_reads(program, directory):
+    for bits, dtype in (("8", "sfixed8"), ("16", "ufixed16")):
+        target = directory / f"q{bits}.mnn"
+        result = quantize(program, target, "--bits", bits).expect(0)
+        assert result.out == "" and "wrote" in result.err and "convolutions in int8" in result.err, str(result)
+        document = program.run("inspect", target, "--format", "json").expect(0).document()
+        encoded = [t for t in document["tensors"] if t["encoding"] is not None]
+        assert len(encoded) > 40 and {t["encoding_dtype"] for t in encoded} == {dtype}, encoded
+        assert all(t["encoding"]["scale"] > 0 and t["encoding"]["offset"] <= 0 for t in encoded)
+        assert any(t["encoding"]["offset"] < 0 for t in encoded) == (bits == "16")
+        floats = program.run("inspect", ROOT / "examples" / "mini" / "model.mnn", "--format", "json").document()
+        assert document["operators"] == floats["operators"]
+        inputs = ROOT / "examples" / "mini" / "input" / "inputs.json"
+        program.run("baseline", "--model", target, "--inputs", inputs, "--output", directory / f"ref{bits}").expect(0)
+
+
+@check
+def quantize_refuses_what_makes_no_sense(program, directory):
+    example = ROOT / "examples" / "miniq"
+    fails_without_output(program.run("quantize", "--model", example / "model.mnn", "--inputs", example / "input" / "inputs.json", "--output",
+                                     directory / "q.mnn"), "quantized already")
+    assert not (directory / "q.mnn").exists()
+    copy = directory / "m.mnn"
+    shutil.copy(ROOT / "examples" / "mini" / "model.mnn", copy)
+    before = copy.read_bytes()
+    inputs = ROOT / "examples" / "mini" / "input" / "inputs.json"
+    fails_without_output(program.run("quantize", "--model", copy, "--inputs", inputs, "--output", copy), "the model itself")
+    assert copy.read_bytes() == before
+    fails_without_output(quantize(program, directory / "no" / "q.mnn"), "no")
+    fails_without_output(quantize(program, directory / "q.mnn", "--bits", "4"), "`4`", "--bits")
+
+
+@check
+def quantize_on_a_full_disk_is_an_error(program, directory):
+    fails_without_output(quantize(program, directory / "q.mnn", preexec_fn=limit_file_size), "q.mnn")
+    assert not (directory / "q.mnn").exists()
 
 
 # --- case ----------------------------------------------------------------------------------------------------------------------
