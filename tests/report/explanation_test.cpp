@@ -2,12 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <re2/re2.h>
 
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
-#include <regex>
 #include <sstream>
 
 namespace qnndbg {
@@ -43,9 +43,9 @@ std::vector<std::string> lines_of(const std::string& text) {
 /// The rows of evidence, without their gutter.
 std::vector<std::string> evidence_of(const std::string& text) {
   std::vector<std::string> result;
-  const std::regex row("^ *\\d+ \\| (.*)$");
+  const re2::RE2 row("^ *\\d+ \\| (.*)$");
   for (const std::string& line : lines_of(text))
-    if (std::smatch match; std::regex_match(line, match, row)) result.push_back(match[1]);
+    if (std::string message; re2::RE2::FullMatch(line, row, &message)) result.push_back(message);
   return result;
 }
 
@@ -178,9 +178,12 @@ TEST(ExplanationText, LeavesNothingOfATemplate) {
 TEST(ExplanationText, ColourAddsNothingButColour) {
   TextStyle colored;
   colored.color = true;
-  const std::regex sgr("\x1b\\[[0-9;]*m");
-  for (const auto& [name, log] : all_logs())
-    EXPECT_EQ(std::regex_replace(text_of(log, colored), sgr, ""), text_of(log)) << name;
+  const re2::RE2 sgr("\x1b\\[[0-9;]*m");
+  for (const auto& [name, log] : all_logs()) {
+    std::string plain = text_of(log, colored);
+    re2::RE2::GlobalReplace(&plain, sgr, "");
+    EXPECT_EQ(plain, text_of(log)) << name;
+  }
 }
 
 TEST(ExplanationText, ForeignTextCannotHarmTheTerminal) {
