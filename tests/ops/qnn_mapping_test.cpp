@@ -445,6 +445,20 @@ TEST(QnnMapping, ConvolutionPadsOnlyWhatTheOutputNeeds) {
   EXPECT_NE(Subject(same, {image({1, 2, 6, 6})}).both().find("pad_amount=[0 1 0 1]"), std::string::npos);
 }
 
+TEST(QnnMapping, ConvolutionPadsNothingBehindAnInputThatIsNotUsedUp) {
+  Conv c = conv3x3();
+  c.h = c.w = {.in = 7, .kernel = 3, .stride = 3, .before = 1, .after = 0};
+  const OneOp listed = convolution::model_of(wire::Kind_Convolution, c);
+  EXPECT_NE(Subject(listed, {image({1, 2, 7, 7})}).both().find("pad_amount=[1 0 1 0]"), std::string::npos);
+  c.h = c.w = {.in = 6, .kernel = 1, .stride = 2};
+  c.weight = counting(3 * 2);
+  c.pad = Pad::same;
+  const OneOp same = convolution::model_of(wire::Kind_Convolution, c);
+  const Subject subject(same, {image({1, 2, 6, 6})});
+  EXPECT_NE(subject.mnn().find("pad_amount=[0 4294967295 0 4294967295]"), std::string::npos) << subject.mnn();
+  EXPECT_NE(subject.model().find("pad_amount=[0 0 0 0]"), std::string::npos) << subject.model();
+}
+
 TEST(QnnMapping, MnnFoldsTheBatchOfAPointwiseConvolution) {
   const Conv c = pointwise(12, 4, 5);
   const OneOp op = convolution::model_of(wire::Kind_Convolution, c);

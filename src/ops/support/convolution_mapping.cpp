@@ -463,12 +463,20 @@ class DeconvMapper {
   QnnBuilder builder_;
 };
 
-PadPair pads_along(const ConvKind& kind, const ConvParameters& p, bool vertical, std::int64_t in, std::int64_t out) {
+PadPair pads_along(const ConvNode& node, bool vertical) {
+  const ConvParameters& p = node.parameters;
+  const std::size_t axis = vertical ? 2 : 3;
+  const std::int64_t in = node.in()[axis];
+  const std::int64_t out = node.out()[axis];
   const ConvGeometry& g = p.geometry;
   const std::int64_t effective = vertical ? g.dilation_h * (g.kernel_h - 1) + 1 : g.dilation_w * (g.kernel_w - 1) + 1;
   const std::int64_t total = (out - 1) * (vertical ? g.stride_h : g.stride_w) + effective - in;
-  const std::int64_t before = kind.plan_axis(p, vertical, in).pad_before;
-  return {before, total - before};
+  const std::int64_t before = node.kind.plan_axis(p, vertical, in).pad_before;
+  // Less than nothing where the last window ends before the input does. Recorded runs show that MNN writes 0 then; with
+  // SAME it writes the negative number.
+  const std::int64_t after = total - before;
+  const bool negative = node.context.as_mnn() && p.padding == ConvPadding::same;
+  return {before, negative ? after : std::max<std::int64_t>(after, 0)};
 }
 
 }  // namespace
@@ -479,8 +487,8 @@ QnnMappingResult ConvolutionFamily::qnn_mapping(const QnnContext& context) const
   if (context.inputs.size() > 1)
     return refuse(QnnRefusal::Kind::refused, "{} operands, the backend takes one", context.inputs.size());
   node.depthwise = kind_.qnn_type == "DepthWiseConv2d";
-  node.rows = pads_along(kind_, parameters_, true, node.in()[2], node.out()[2]);
-  node.columns = pads_along(kind_, parameters_, false, node.in()[3], node.out()[3]);
+  node.rows = pads_along(node, true);
+  node.columns = pads_along(node, false);
   return ConvMapper(node).build();
 }
 
