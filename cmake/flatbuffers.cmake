@@ -13,8 +13,8 @@ add_custom_command(
   COMMENT "Generating graph/mnn_generated.h"
   VERBATIM)
 
-# A header of its own: the object API triples what the compiler reads, and one file needs it. Another namespace, because two
-# definitions of one class in a program are an error.
+# A header of its own: the object API triples what the compiler reads, and only the files that write models need it. Another
+# namespace, because two definitions of one class in a program are an error.
 set(mnn_object_schema ${QNNDBG_GENERATED}/schema/mnn_object.fbs)
 set(mnn_object_header ${QNNDBG_GENERATED}/graph/mnn_object_generated.h)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${mnn_schema})

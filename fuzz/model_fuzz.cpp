@@ -1,4 +1,6 @@
-// The model reader: parse, then touch the whole graph, every weight, bias and constant, and cut every operator out.
+// The model reader: parse, then touch the whole graph, every weight, bias and constant, cut every operator out, and
+// write the QNN graph.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -7,6 +9,7 @@
 #include "graph/mnn_wire.h"
 #include "graph/model.h"
 #include "graph/operator_model.h"
+#include "ops/qnn_graph.h"
 
 namespace {
 
@@ -68,6 +71,46 @@ std::size_t cut_out(const Model& model, const OpNode& op) {
   return qnndbg::operator_parameters(model, op.index).size();
 }
 
+/// A small file can ask for large tensors, which the planner may compute: only graphs with small inputs are planned.
+bool is_small(const qnndbg::Graph& graph) {
+  constexpr std::int64_t kElements = 1 << 12;
+  return std::all_of(graph.inputs.begin(), graph.inputs.end(), [](const qnndbg::GraphInput& input) {
+    const Result<std::int64_t> count = qnndbg::check_dims(input.dims);
+    return !count || *count <= kElements;
+  });
+}
+
+/// Whatever the model, nodes refer to tensors that are there, and static data has the size of its dims.
+void check_qnn_graph(const Model& model, const qnndbg::GraphPlan& plan, const qnndbg::QnnGraphOptions& options) {
+  constexpr std::int64_t kElements = 1 << 16;
+  const auto graph = build_qnn_graph(model, plan, options);
+  require(graph.has_value());
+  const int tensors = static_cast<int>(graph->tensors.size());
+  for (const qnndbg::QnnGraphNode& node : graph->nodes) {
+    for (const std::vector<int>* list : {&node.inputs, &node.outputs}) {
+      for (const int tensor : *list) require(tensor >= 0 && tensor < tensors);
+    }
+  }
+  for (const qnndbg::QnnGraphTensor& tensor : graph->tensors) {
+    const Result<std::int64_t> count = qnndbg::check_dims(tensor.dims);
+    if (!count || !tensor.data || *count > kElements) continue;
+    const auto bytes = tensor.data();
+    require(!bytes || bytes->size() == static_cast<std::size_t>(*count) * size_of(tensor.type.type));
+  }
+}
+
+void check_qnn_graphs(const Model& model) {
+  constexpr std::size_t kAlone = 16;  // every operator of a long list would take the square of its length
+  using qnndbg::MappingStyle;
+  if (!is_small(model.graph())) return;
+  const qnndbg::GraphPlan plan = qnndbg::plan_graph(model, {});
+  for (const MappingStyle style : {MappingStyle::mnn, MappingStyle::model}) {
+    check_qnn_graph(model, plan, {.style = style});
+    for (std::size_t op = 0; op < std::min(kAlone, model.graph().ops.size()); ++op)
+      check_qnn_graph(model, plan, {.style = style, .only = {static_cast<int>(op)}});
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -80,5 +123,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   for (const char* text : {"conv", "#0", "t0", "t4294967296"}) static_cast<void>(model->graph().find_op(text));
   static_cast<void>(model->graph().find_input("x"));
+  check_qnn_graphs(*model);
   return 0;
 }

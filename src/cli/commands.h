@@ -26,6 +26,9 @@ void add_replay(CLI::App& program, Session& session);
 void add_explain(CLI::App& program, Session& session);
 void add_case(CLI::App& program, Session& session);
 void add_doctor(CLI::App& program, Session& session);
+void add_emulate(CLI::App& program, Session& session);
+void add_quantize(CLI::App& program, Session& session);
+void add_htp(CLI::App& program, Session& session);
 void add_completion(CLI::App& program, Session& session);
 void add_help(CLI::App& program, Session& session);
 

@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/htp_library.h"
 #include "cli/interrupt.h"
 #include "cli/known_cases.h"
 #include "cli/log_input.h"
@@ -15,6 +16,7 @@
 #include "cli/progress.h"
 #include "cli/run_options.h"
 #include "diagnose/log_evidence.h"
+#include "qnn/htp_witness.h"
 #include "report/bounds.h"
 #include "report/explanation.h"
 #include "report/json.h"
@@ -47,6 +49,8 @@ struct Arguments {
   std::string store;
   std::string format = "text";
   std::string output;
+  std::string witness;  // "htp", or empty
+  HtpArguments htp;     // library and SDK of the witness
   bool explain_bounds = false;
   int verbosity = 0;
 };
@@ -68,6 +72,17 @@ Result<void> add_log(const Arguments& arguments, DiagnoseOptions& options) {
   return {};
 }
 
+/// The library computes for the SoC of the run, as far as that is known.
+Result<std::unique_ptr<Witness>> call_witness(const Arguments& arguments, const DiagnoseOptions& options) {
+  if (arguments.witness.empty()) return std::unique_ptr<Witness>();
+  HtpArguments htp = arguments.htp;
+  htp.soc = options.soc;
+  if (htp.soc.empty() && options.arch != "unknown") htp.arch = options.arch;
+  qnn::CallResult<OpenedEngine> engine = open_htp_engine(htp);
+  if (!engine) return fail("--witness htp: {}", engine.error().message);
+  return std::make_unique<qnn::HtpWitness>(std::move(engine->engine));
+}
+
 Result<Diagnosis> judge(const Arguments& arguments, const Console& console) {
   const auto start = std::chrono::steady_clock::now();
   Result<DiagnoseOptions> options = options_of(arguments.run, console);
@@ -77,6 +92,9 @@ Result<Diagnosis> judge(const Arguments& arguments, const Console& console) {
   if (!model) return fail(std::move(model.error()));
 
   options->explain_bounds = arguments.explain_bounds;
+  Result<std::unique_ptr<Witness>> witness = call_witness(arguments, *options);
+  if (!witness) return fail(std::move(witness.error()));
+  options->witness = witness->get();
   Progress progress;
   options->progress = std::ref(progress);
   Result<Diagnosis> diagnosis = diagnose(*model, *options);
@@ -129,6 +147,9 @@ void add_result(CLI::App& command, Arguments& arguments) {
   add_store_option(command, arguments.store);
   add_choice(command, "-f,--format", arguments.format, {"text", "json"}, "What to print: for people, or the document");
   command.add_option("-o,--output", arguments.output, "File to write instead of standard output")->type_name(kFileType);
+  add_choice(command, "--witness", arguments.witness, {"htp"},
+             "Also compute broken operators on Qualcomm's library: is MNN's mapping at fault, or the library?");
+  add_htp_library(command, arguments.htp);
   add_threads(command, arguments.run.threads);
   command.add_flag("--explain-bounds", arguments.explain_bounds,
                    "Also how far each operator is from its error bound, and what the bound rests on");

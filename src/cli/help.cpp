@@ -22,6 +22,9 @@ const std::map<std::string, std::string, std::less<>>& examples() {
        "  qnn-debug case match --code 1002 --operator LayerNorm                 seen before?\n"
        "  qnn-debug doctor --soc SM8650 --library folder                        do the installed libraries fit "
        "together?\n"
+       "  qnn-debug htp validate --model m.mnn --soc 57                         which operators does Qualcomm's own "
+       "library accept?\n"
+       "  qnn-debug emulate --model m.mnn --inputs inputs.json --dump dump      run a model on it, and write the dump\n"
        "  source <(qnn-debug completion bash)                                   complete commands and options\n"},
       {"diagnose",
        "  qnn-debug diagnose --model m.mnn --inputs inputs.json --dump dump\n"
@@ -33,6 +36,9 @@ const std::map<std::string, std::string, std::less<>>& examples() {
        "  qnn-debug inspect m.mnn\n"
        "  qnn-debug inspect m.mnn --inputs inputs.json --format json\n"},
       {"baseline", "  qnn-debug baseline --model m.mnn --inputs inputs.json --output ref\n"},
+      {"quantize",
+       "  qnn-debug quantize --model m.mnn --inputs inputs.json --output q.mnn\n"
+       "  qnn-debug quantize --model m.mnn --inputs inputs.json --output q.mnn --bits 16\n"},
       {"calibrate",
        "  qnn-debug calibrate --model m.mnn --arch v75 dump1 dump2\n"
        "  qnn-debug calibrate --runs runs.tsv --arch v75 --library 2.51 --output bounds.json\n"},
@@ -81,6 +87,34 @@ const std::map<std::string, std::string, std::less<>>& examples() {
        "  qnn-debug doctor\n"
        "  qnn-debug doctor --soc \"8 Gen 3\" --library app/lib/arm64-v8a --model m.mnn\n"
        "  qnn-debug doctor --adb --phone-library /data/local/tmp/qnn --format json\n"},
+      {"htp",
+       "  qnn-debug htp install                       get Qualcomm's library from PyPI, after its licence was "
+       "accepted\n"
+       "  qnn-debug htp info --soc \"8 Gen 3\"         which library is used, and what it knows\n"
+       "  qnn-debug htp validate --model m.mnn        which operators it accepts\n"
+       "  qnn-debug htp context --info m.bin          what is in a context binary\n"},
+      {"htp info",
+       "  qnn-debug htp info\n"
+       "  qnn-debug htp info --sdk /opt/qcom/aistack/qairt/2.31.0 --format json\n"},
+      {"htp install",
+       "  qnn-debug htp install\n"
+       "  qnn-debug htp install --yes --from onnxruntime_qnn-2.7.0-cp311-cp311-manylinux_2_35_x86_64.whl\n"},
+      {"htp validate",
+       "  qnn-debug htp validate --model m.mnn --soc \"8 Gen 3\"\n"
+       "  qnn-debug htp validate --model m.mnn --soc 57 --as model       would sound nodes be accepted?\n"
+       "  qnn-debug htp validate --model m.mnn --soc 57 --only t25 -v    one operator, every line of the library\n"
+       "  qnn-debug htp validate --model m.mnn --soc 57 --format json --output validation.json\n"},
+      {"htp context",
+       "  qnn-debug htp context --model m.mnn --soc 57 --output m.bin\n"
+       "  qnn-debug htp context --info m.bin\n"
+       "  qnn-debug htp context --info m.bin --soc \"8 Gen 2\" --runtime 2.37    does it run there?\n"
+       "  qnn-debug htp context --info m.bin --model m.mnn                     is it of this model?\n"},
+      {"emulate",
+       "  qnn-debug emulate --model m.mnn --inputs inputs.json --dump dump --soc 57\n"
+       "  qnn-debug emulate --model m.mnn --inputs inputs.json --dump right --soc 57 --as model    without MNN's "
+       "mistakes\n"
+       "  qnn-debug emulate --model m.mnn --inputs inputs.json --dump dump --soc 57 --profile      which nodes cost "
+       "most\n"},
       {"completion",
        "  source <(qnn-debug completion bash)\n"
        "  qnn-debug completion zsh > \"${fpath[1]}/_qnn-debug\"\n"

@@ -1,6 +1,7 @@
 // qnn-debug: the option tree, and the way from exceptions and signals to exit statuses.
 #include <exception>
 #include <new>
+#include <string_view>
 
 #include "cli/commands.h"
 #include "cli/console.h"
@@ -8,6 +9,7 @@
 #include "cli/interrupt.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "qnn/worker.h"
 
 namespace qnndbg::cli {
 namespace {
@@ -50,6 +52,9 @@ int run(int argc, char** argv) {
   add_explain(program, session);
   add_doctor(program, session);
   add_case(program, session);
+  add_htp(program, session);
+  add_emulate(program, session);
+  add_quantize(program, session);
   add_completion(program, session);
   add_help(program, session);
 
@@ -75,6 +80,9 @@ int main(int argc, char** argv) {
   using qnndbg::cli::ColorChoice;
   using qnndbg::cli::Console;
   try {
+    // The process that runs Qualcomm's library is this program again; it has no command line of its own.
+    if (argc == 2 && std::string_view(argv[1]) == qnndbg::qnn::kWorkerArgument)
+      return qnndbg::qnn::serve_worker() ? qnndbg::cli::kExitClean : qnndbg::cli::kExitFailed;
     return qnndbg::cli::run(argc, argv);
   } catch (const std::bad_alloc&) {
     Console(ColorChoice::automatic).error("out of memory");

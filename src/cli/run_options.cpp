@@ -3,6 +3,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "dump/run_file.h"
+
 namespace qnndbg::cli {
 namespace {
 
@@ -28,6 +30,22 @@ std::string check_scale(const std::string& text) {
   const bool parsed = error == std::errc() && end == text.data() + text.size();
   return parsed && std::isfinite(scale) && scale > 0 ? std::string()
                                                      : fmt::format("`{}` is not a positive number", text);
+}
+
+/// What run.json tells holds where the command line does not.
+Result<void> add_run_file(DiagnoseOptions& options) {
+  if (options.dump.empty()) return {};
+  const Result<std::optional<RunFile>> run = read_run_file(options.dump);
+  if (!run) return fail(run.error());
+  if (!*run) return {};
+  // An architecture from one source and a SoC from the other would contradict each other.
+  if (options.soc.empty() && options.arch.empty()) {
+    options.soc = (*run)->soc;
+    options.arch = (*run)->arch;
+  }
+  options.library = (*run)->library;
+  options.mnn = (*run)->mnn;
+  return {};
 }
 
 }  // namespace
@@ -68,6 +86,7 @@ Result<DiagnoseOptions> options_of(const RunArguments& arguments, const Console&
   Result<std::string> arch = arch_of(arguments.device, console);
   if (!arch) return fail(std::move(arch.error()));
   options.arch = *arch;
+  if (auto told = add_run_file(options); !told) return fail(std::move(told.error()));
 
   Result<std::optional<InputMap>> inputs = read_inputs(arguments.files);
   if (!inputs) return fail(std::move(inputs.error()));

@@ -50,6 +50,10 @@ Result<Bounds> Bounds::load(std::string_view arch, double tolerance_scale) {
   bounds.round_once_ = table.value("rounded_once", none).value("keys", std::vector<std::string>());
   const nlohmann::json quantized = table.value("quantized", nlohmann::json::object());
   bounds.steps_ = quantized.value("steps", 0.0) * tolerance_scale;
+  const nlohmann::json wide = quantized.value("16_bits", nlohmann::json::object());
+  bounds.wide_steps_ = wide.value("steps", 0.0) * tolerance_scale;
+  bounds.wide_magnitude_ = wide.value("magnitude", 0.0) * tolerance_scale;
+  bounds.wide_sums_ = wide.value("keys", std::vector<std::string>());
   bounds.measured_in_8_bits_ = quantized.value("measured", std::vector<std::string>());
   return bounds;
 }
@@ -85,7 +89,9 @@ Bound Bounds::of_fixed_point(std::string_view key, DType type, const Encoding& e
   const bool measured = size_of(type) == 1 && std::find(measured_in_8_bits_.begin(), measured_in_8_bits_.end(), key) !=
                                                   measured_in_8_bits_.end();
   Bound bound = measured ? Bound{} : of(key);
-  bound.absolute += steps_ * encoding.scale;
+  const bool wide = size_of(type) > 1 && std::find(wide_sums_.begin(), wide_sums_.end(), key) != wide_sums_.end();
+  bound.absolute += (wide ? wide_steps_ : steps_) * encoding.scale;
+  if (wide) bound.magnitude += wide_magnitude_;
   // Tensors are compared as floats; beside a huge offset one step is less than a float can tell apart.
   const ValueRange range = value_range(type, encoding);
   bound.clip = range;

@@ -62,7 +62,8 @@ class Bounds {
   bool rounds_once(std::string_view key) const;
 
   /// The bound of a fixed-point tensor with this encoding, whose replay is clipped to what the tensor can hold: a
-  /// fraction of an output step. Operators that were not measured in 8 bits get their float bound on top.
+  /// fraction of an output step. Operators that were not measured in 8 bits get their float bound on top; sums in 16
+  /// bits have a line of their own.
   /// Precondition: is_valid(encoding).
   Bound of_fixed_point(std::string_view key, DType type, const Encoding& encoding) const;
 
@@ -84,6 +85,10 @@ class Bounds {
   std::vector<std::string> round_once_;
   double steps_ = 0;  // of a fixed-point tensor's scale
   std::vector<std::string> measured_in_8_bits_;
+  // Sums with 16-bit data: their steps, and the part that grows with the terms.
+  double wide_steps_ = 0;
+  double wide_magnitude_ = 0;
+  std::vector<std::string> wide_sums_;
   bool measured_ = true;
 };
 

@@ -204,11 +204,25 @@ void DeviceRun::find_inserted(const GraphPlan& plan, HalfKind half) {
       copy.cast = side->second;
       copy.node = entry(side->second).name.substr(0, entry(side->second).name.rfind(kCastStage));
     }
-    for (std::size_t t = 0; t < graph.tensors.size() && copy.tensor < 0; ++t) {
-      if (is_copy_of(plan, copy, static_cast<int>(t), half)) copy.tensor = static_cast<int>(t);
+    // Tensors that data movement made of each other can hold the same bytes; MNN made the copy for a reader.
+    for (const bool read : {true, false}) {
+      for (int t = 0; t < static_cast<int>(graph.tensors.size()) && copy.tensor < 0; ++t) {
+        if (has_reader(graph, t, copy.fixed_point) == read && is_copy_of(plan, copy, t, half)) copy.tensor = t;
+      }
     }
     if (copy.tensor >= 0) inserted_.push_back(std::move(copy));
   }
+}
+
+bool DeviceRun::has_reader(const Graph& graph, int tensor, bool fixed_point) const {
+  const std::vector<int>& readers = graph.tensors[static_cast<std::size_t>(tensor)].consumers;
+  return std::any_of(readers.begin(), readers.end(), [&](int reader) {
+    const std::vector<int>& outputs = graph.ops[static_cast<std::size_t>(reader)].outputs;
+    return std::any_of(outputs.begin(), outputs.end(), [&](int output) {
+      const int made = own(output);
+      return made >= 0 && is_quantized(entry(made).type) == fixed_point;
+    });
+  });
 }
 
 bool DeviceRun::is_copy_of(const GraphPlan& plan, const InsertedCopy& copy, int tensor, HalfKind half) const {

@@ -65,6 +65,8 @@ class DeviceRun {
   Result<Tensor> load(int index, DType type, const Dims& dims, Layout layout, HalfKind half) const;
 
  private:
+  /// True when an operator reads the tensor and makes fixed-point numbers (or floats).
+  bool has_reader(const Graph& graph, int tensor, bool fixed_point) const;
   bool is_copy_of(const GraphPlan& plan, const InsertedCopy& copy, int tensor, HalfKind half) const;
 
   const Model* model_;

@@ -437,8 +437,10 @@ class Diagnoser {
       auto device = run_.load(copy.entry, DType::f32, held.dims, Layout::logical, options_.half);
       auto reference = run_.load(copy.cast, DType::f32, held.dims, Layout::logical, options_.half);
       if (!device || !reference) continue;
+      // To 16 bits the library multiplies in half precision, which has coarser steps (data/bounds.json).
+      const char* key = size_of(held.type) == 1 ? "exact" : "Quantize";
       const Judgement judgement = judge(device->f32(), reference->f32(), {},
-                                        bounds_.of_fixed_point("exact", held.type, *held.encoding), options_.half, {});
+                                        bounds_.of_fixed_point(key, held.type, *held.encoding), options_.half, {});
       row.local = compute_metrics(device->f32(), reference->f32());
       row.bound_ratio = judgement.bound_ratio;
       row.within_bound = judgement.within_bound;
@@ -509,7 +511,90 @@ class Diagnoser {
                                              position_text(broken.judgement.worst, broken.device.dims()),
                                              broken.device.f32()[i], broken.reference.f32()[i]));
     }
+    if (options_.witness != nullptr) hear_witness(node, stage, broken, finding);
     return finding;
+  }
+
+  // --- the witness ------------------------------------------------------------------------------------------------
+
+  /// An operand as the device had it: under the name that the witness's graph gives it, else the tensor's own entry.
+  Result<std::vector<std::byte>> device_bytes(int tensor, std::string_view name) const {
+    int found = tensor < 0 ? -1 : run_.own(tensor);
+    for (std::size_t i = 0; i < execution_.entries.size(); ++i)
+      if (execution_.entries[i].name == name && execution_.entries[i].problem.empty()) found = static_cast<int>(i);
+    if (found < 0) return fail("the dump does not hold it");
+    const auto file = Dump::map(run_.entry(found));
+    if (!file) return fail(file.error());
+    return std::vector<std::byte>(file->bytes().begin(), file->bytes().end());
+  }
+
+  void hear_witness(const OpNode& node, const Stage& stage, const JudgedStage& broken, Finding& finding) {
+    WitnessQuestion question;
+    question.model = plan_.model;
+    question.plan = &plan_;
+    question.op = node.index;
+    question.output = stage.output;
+    question.stage = stage.name;
+    question.dims = broken.device.dims();
+    question.layout = stage.layout;
+    question.rounding = rounding_;
+    question.half = options_.half;
+    question.device_bytes = [this](int tensor, std::string_view name) { return device_bytes(tensor, name); };
+    Result<WitnessAnswer> answer = options_.witness->compute(question);
+    if (!answer) {
+      finding.evidence.push_back(fmt::format("witness: could not be asked: {}", answer.error().message));
+      return;
+    }
+    const auto judged = [&] {
+      Tensor reference = broken.reference.clone();
+      return judge(answer->value.f32(), reference.f32(), {}, broken.bound, options_.half, {});
+    };
+    Judgement judgement = judged();
+    // The nodes that a model means may have constants that MNN's have not (the weights of a resize), for which the
+    // run's rounding is no rule.
+    if (!judgement.right() && rounding_ != HalfRounding::nearest) {
+      question.rounding = HalfRounding::nearest;
+      if (Result<WitnessAnswer> again = options_.witness->compute(question)) {
+        std::swap(*answer, *again);
+        const Judgement nearest = judged();
+        if (nearest.right())
+          judgement = nearest;
+        else
+          std::swap(*answer, *again);
+      }
+    }
+    if (judgement.right()) {
+      finding.evidence.push_back(fmt::format(
+          "witness: {} computes it rightly from the device's inputs with the model's parameters ({:.3g} of the bound), "
+          "so MNN's mapping is at fault",
+          options_.witness->name(), judgement.bound_ratio));
+      for (const std::string& difference : answer->mapping_differences)
+        finding.evidence.push_back("mapping: " + difference);
+      return;
+    }
+    blame_library(broken, *answer, judgement, finding);
+  }
+
+  /// The library is wrong too. What the device made names the same mistake, or another one.
+  void blame_library(const JudgedStage& broken, const WitnessAnswer& answer, const Judgement& judgement,
+                     Finding& finding) {
+    const std::span<const float> there = answer.value.f32();
+    const std::span<const float> here = broken.device.f32();
+    std::int64_t equal = 0;
+    for (std::size_t i = 0; i < there.size(); ++i) equal += there[i] == here[i] ? 1 : 0;
+    finding.evidence.push_back(fmt::format(
+        "witness: {} is wrong too, with the model's parameters ({:.3g} of the bound); {} of {} elements are the "
+        "device's",
+        options_.witness->name(), judgement.bound_ratio, equal, there.size()));
+    if (equal != static_cast<std::int64_t>(there.size())) return;
+    if (finding.proven) finding.ties.insert(finding.ties.begin(), finding.cause);
+    const FindingType& type = finding_type("library_behaviour");
+    finding.id = type.id;
+    finding.cause = type.cause;
+    finding.proven = true;
+    finding.title = fmt::format("{} `{}` {}", finding.op_type, finding.op, type.title);
+    finding.next_steps = {std::string(type.next)};
+    finding.suspect.reset();
   }
 
   /// False for a stage that is made of constants alone.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "diagnose/diagnosis.h"
+#include "diagnose/witness.h"
 #include "dump/dump.h"
 #include "dump/inputs.h"
 #include "graph/model.h"
@@ -24,10 +25,12 @@ struct DiagnoseOptions {
   std::optional<std::uint64_t> execution;  // default: the last complete one
   std::string soc;                         // as typed, empty: not told
   std::string arch;                        // "v75"; empty: not told
+  std::string library, mnn;                // versions, where run.json tells them
   ConstantsMode constants = ConstantsMode::automatic;
   double tolerance_scale = 1;  // multiplies every bound
   HalfKind half = HalfKind::htp;
   bool explain_bounds = false;  // fill Diagnosis::bounds
+  Witness* witness = nullptr;   // asked about every broken operator; nullptr: nobody is
   int threads = 0;              // 0: as many as the machine has
   /// Called after each operator with how many are done; may be empty. Returning false interrupts (the result is an
   /// Error).

@@ -34,6 +34,8 @@ OpenedRun::OpenedRun(const Model& model, const DiagnoseOptions& options, Executi
   info_.dumped_tensors = static_cast<int>(execution_.entries.size());
   info_.soc = options.soc;
   info_.arch = arch_of(options);
+  info_.library = options.library;
+  info_.mnn = options.mnn;
   info_.tolerance_scale = options.tolerance_scale;
   info_.inputs_given = options.inputs.has_value();
   notes_ = execution_.problems;

@@ -1,5 +1,6 @@
 // ArgMax and ArgMin: the place of the extreme value along one axis, which is removed. The first of equal values wins.
 #include "graph/mnn_wire.h"
+#include "ops/qnn_mapping.h"
 #include "ops/registry.h"
 #include "ops/support/axis_swap.h"
 #include "ops/support/host_values.h"
@@ -92,6 +93,22 @@ class ArgExtreme final : public Op {
          .bound = "Index",
          .compute = [axis, largest = largest_](const RunContext& run) { return search(run, axis, largest); },
          .hypotheses = [in, axis, largest = largest_](const Evidence&) { return mistakes(in, axis, largest); }}};
+  }
+
+  QnnMappingResult qnn_mapping(const QnnContext& context) const override {
+    const int rank = static_cast<int>(context.inputs[0].spec.dims.size());
+    const char* type = largest_ ? "Argmax" : "Argmin";
+    if (context.as_mnn()) {
+      if (rank > 4) return refuse(QnnRefusal::Kind::encode_error, "an input of rank {}, 4 is the most", rank);
+      // The axis is written as the model has it: not wrapped, not moved to its place on the device.
+      return single_node(context, type, {u32_scalar("axis", axis_)});
+    }
+    QnnBuilder builder(context);
+    const QnnTensorRef x = builder.logical_input(0);
+    builder.logical_output(0, [&](QnnTensorRef target) {
+      builder.node("", type, {x}, target, {u32_scalar("axis", *normalize_axis(axis_, rank))});
+    });
+    return builder.take();
   }
 
  private:

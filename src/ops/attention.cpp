@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "graph/mnn_wire.h"
+#include "ops/qnn_mapping.h"
 #include "ops/registry.h"
 #include "ops/support/broadcast.h"
 #include "ops/support/data_movement.h"
@@ -231,9 +232,106 @@ Stage folded(std::vector<Stage> chain, std::vector<int> inputs) {
           }};
 }
 
+/// The same chain as QNN nodes.
+class QnnChain {
+ public:
+  QnnChain(const QnnContext& context, const Extents& extents, Mask mask, float scale)
+      : context_(context), builder_(context), e_(extents), mask_(mask), scale_(scale) {}
+
+  QnnMapping build() {
+    const QnnTensorRef query = heads_first(0, "query", "Query_perm", {e_.batch, e_.heads, e_.queries, e_.depth});
+    const Dims shared{e_.batch, e_.key_heads, e_.keys, e_.depth};
+    QnnTensorRef key = heads_first(1, "key", "Key_perm", shared);
+    QnnTensorRef value = heads_first(2, "value", "Value_perm", shared);
+    const QnnTensorRef scaled =
+        builder_.node("_Scale", "ElementWiseMultiply", {query, builder_.floats("coef", {1}, {scale_})},
+                      stage("ScaleQ", {e_.batch, e_.heads, e_.queries, e_.depth}));
+    key = repeated(key, "K", "RepeatedKey");
+    const Dims score_dims{e_.batch, e_.heads, e_.queries, e_.keys};
+    QnnTensorRef scores = product("_MatMul_QK", scaled, key, true, stage("QK", score_dims));
+    scores = masked(scores, score_dims);
+    const QnnTensorRef weights =
+        builder_.node("_Softmax", "Softmax", {scores}, stage("Softmax", score_dims), {u32_scalar("axis", 3)});
+    value = repeated(value, "V", "RepeatedValue");
+    const QnnTensorRef mixed =
+        product("_MatMul_QKV", weights, value, false, stage("QKV", {e_.batch, e_.heads, e_.queries, e_.depth}));
+    const QnnTensorRef back = builder_.transpose(
+        "_Transpose", mixed, stage("Transpose", {e_.batch, e_.queries, e_.heads, e_.depth}), {0, 2, 1, 3}, "result");
+    builder_.logical_output(0, [&](QnnTensorRef target) { builder_.reshape("_Reshape", back, target); });
+    return builder_.take();
+  }
+
+ private:
+  QnnTensorRef stage(std::string name, Dims dims) {
+    return builder_.stage(std::move(name), std::move(dims), builder_.float_type());
+  }
+
+  QnnTensorRef heads_first(int operand, const std::string& what, std::string name, Dims dims) {
+    const QnnTensorRef from = context_.as_mnn() ? QnnBuilder::input(operand) : builder_.logical_input(operand);
+    return builder_.transpose("_Transpose_" + what, from, stage(std::move(name), std::move(dims)), {0, 2, 1, 3}, what);
+  }
+
+  QnnTensorRef product(std::string suffix, QnnTensorRef a, QnnTensorRef b, bool transpose_b, QnnTensorRef target) {
+    return builder_.node(std::move(suffix), "MatMul", {a, b}, target,
+                         {flag("transpose_in0", false), flag("transpose_in1", transpose_b)});
+  }
+
+  /// MNN adds the mask operand, and nothing where the model leaves it out and means a causal one.
+  QnnTensorRef masked(QnnTensorRef scores, const Dims& dims) {
+    std::optional<QnnTensorRef> mask;
+    if (mask_ == Mask::full) {
+      const std::int64_t batch = context_.as_mnn() ? e_.batch : 1;
+      mask =
+          builder_.reshape("_Mask_Reshape", QnnBuilder::input(3), stage("tempMask", {batch, 1, e_.queries, e_.keys}));
+    } else if (!context_.as_mnn()) {
+      mask = builder_.floats("causal", {1, 1, e_.queries, e_.keys},
+                             [queries = e_.queries, keys = e_.keys] { return causal(queries, keys); });
+    }
+    if (!mask) return scores;
+    return builder_.node("_Mask_Add", "ElementWiseAdd", {scores, *mask}, stage("maskResult", dims));
+  }
+
+  /// Far below every score, and room for the score within half.
+  static Result<std::vector<float>> causal(std::int64_t queries, std::int64_t keys) {
+    constexpr float kHidden = -30000.0F;
+    std::vector<float> mask;
+    for (std::int64_t q = 0; q < queries; ++q) {
+      for (std::int64_t k = 0; k < keys; ++k) mask.push_back(k > q + keys - queries ? kHidden : 0.0F);
+    }
+    return mask;
+  }
+
+  QnnTensorRef repeated(QnnTensorRef from, const std::string& letter, std::string name) {
+    if (e_.key_heads == e_.heads) return from;
+    std::vector<QnnTensorRef> joined;
+    const auto copies = static_cast<std::size_t>(e_.heads / e_.key_heads);
+    if (e_.key_heads == 1 && !context_.as_mnn()) {
+      joined.assign(copies, from);
+    } else {
+      QnnNode split{.suffix = "_" + letter + "_Split", .type = "Split", .inputs = {from}};
+      std::vector<std::int64_t> cuts;
+      for (std::int64_t head = 0; head < e_.key_heads; ++head) {
+        if (head > 0) cuts.push_back(head);
+        split.outputs.push_back(stage(fmt::format("Split{}_Temp{}", letter, head), {e_.batch, 1, e_.keys, e_.depth}));
+        joined.insert(joined.end(), copies, split.outputs.back());
+      }
+      split.params = {u32_scalar("axis", 1), u32_list("split_index", std::move(cuts), letter)};
+      builder_.add(std::move(split));
+    }
+    return builder_.node("_" + letter + "_Concat", "Concat", std::move(joined),
+                         stage(std::move(name), {e_.batch, e_.heads, e_.keys, e_.depth}), {u32_scalar("axis", 1)});
+  }
+
+  const QnnContext& context_;
+  QnnBuilder builder_;
+  Extents e_;
+  Mask mask_;
+  float scale_;
+};
+
 class Attention final : public Op {
  public:
-  explicit Attention(float scale) : scale_(scale) {}
+  Attention(float scale, bool kv_cache) : scale_(scale), kv_cache_(kv_cache) {}
 
   Result<std::vector<TensorSpec>> infer(std::span<const Operand> inputs) const override {
     auto e = extents_of(inputs);
@@ -259,6 +357,23 @@ class Attention final : public Op {
     one.push_back(folded(std::move(chain), std::move(from)));
     return one;
   }
+
+  QnnMappingResult qnn_mapping(const QnnContext& context) const override {
+    const std::size_t count = context.inputs.size();
+    if (context.as_mnn() && (count < 3 || count > 4))
+      return refuse(QnnRefusal::Kind::refused, "{} operands, the backend takes 3 or 4", count);
+    // Only the offline plugin binds the tensors that hold past keys and values.
+    if (context.as_mnn() && kv_cache_)
+      return refuse(QnnRefusal::Kind::not_mapped, "an attention with kv_cache keeps keys and values from run to run");
+    auto e = extents_of(context.inputs);
+    if (!e) return not_mapped(e.error());
+    auto mask = mask_of(context.inputs, *e);
+    if (!mask) return not_mapped(mask.error());
+    const auto default_scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(e->depth)));
+    const float scale = !context.as_mnn() && scale_ > 0 ? scale_ : default_scale;
+    return QnnChain(context, *e, *mask, scale).build();
+  }
+  bool runs_quantized(DType /*type*/) const override { return false; }
 
  private:
   static Result<Extents> extents_of(std::span<const Operand> inputs) {
@@ -297,16 +412,17 @@ class Attention final : public Op {
   }
 
   float scale_;
+  bool kv_cache_;
 };
 
 Result<std::unique_ptr<Op>> make(const Model& model, const OpNode& node) {
   const wire::AttentionParam* main = model.wire_op(node.index).main_as_AttentionParam();
-  if (main == nullptr) return std::make_unique<Attention>(0.0F);
+  if (main == nullptr) return std::make_unique<Attention>(0.0F, false);
   if (main->output_c4()) return fail("an attention with a packed output is not implemented");
   if (main->kv_shared_layer_index() >= 0 || (main->kv_shared_layer() != nullptr && main->kv_shared_layer()->size() > 0))
     return fail("an attention that reads another layer's keys is not implemented");
   if (!std::isfinite(main->attnScale())) return fail("its scale is not a number");
-  return std::make_unique<Attention>(main->attnScale());
+  return std::make_unique<Attention>(main->attnScale(), main->kv_cache());
 }
 
 const RegisterOp kRegister{"Attention", make};

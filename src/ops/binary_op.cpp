@@ -12,6 +12,7 @@
 #include "ops/support/elementwise.h"
 #include "ops/support/host_values.h"
 #include "ops/support/layouts.h"
+#include "ops/support/qnn_movement.h"
 
 namespace qnndbg {
 namespace {
@@ -211,9 +212,130 @@ class BinaryOp final : public Op {
     return stages;
   }
 
-  Layout output_layout(std::span<const Operand> inputs) const override { return follow_majority(inputs); }
+  /// MNN's shape rule takes the format of the operand with more axes, of the first among equals; only here does a
+  /// constant's count (observed: constant - x).
+  Layout output_layout(std::span<const Operand> inputs) const override {
+    if (inputs.size() == 2) {
+      const std::size_t a = inputs[0].spec.dims.size();
+      const std::size_t b = inputs[1].spec.dims.size();
+      if ((inputs[0].host != nullptr && a >= b) || (inputs[1].host != nullptr && b > a)) return Layout::logical;
+    }
+    return follow_majority(inputs);
+  }
+
+  QnnMappingResult qnn_mapping(const QnnContext& context) const override {
+    return context.as_mnn() ? as_mnn_writes(context) : as_model_means(context);
+  }
 
  private:
+  QnnMappingResult as_mnn_writes(const QnnContext& context) const {
+    if (*kind_.qnn_type == '\0')
+      return refuse(QnnRefusal::Kind::refused, "the binary operation {} has no node", wire::EnumNameBin(op_));
+    QnnBuilder builder(context);
+    auto operands = helped_operands(builder, context);
+    if (!operands) return tl::unexpected(operands.error());
+    // The fused ReLU is not looked at, and a comparison writes integers, which HTP refuses.
+    builder.node("", kind_.qnn_type, {(*operands)[0], (*operands)[1]}, QnnBuilder::output());
+    return builder.take();
+  }
+
+  /// The operands after MNN's helper nodes: Reshape and Tile for a scalar, Reshape and Transpose for one of another
+  /// rank and layout.
+  static tl::expected<std::array<QnnTensorRef, 2>, QnnRefusal> helped_operands(QnnBuilder& builder,
+                                                                               const QnnContext& context) {
+    std::array<QnnTensorRef, 2> operands{QnnBuilder::input(0), QnnBuilder::input(1)};
+    const std::size_t rank_a = context.inputs[0].spec.dims.size();
+    const std::size_t rank_b = context.inputs[1].spec.dims.size();
+    if (rank_a == rank_b) return operands;
+    if (rank_a == 0 || rank_b == 0) {
+      const std::size_t small = rank_a == 0 ? 0 : 1;
+      const Dims full = context.in_dims(static_cast<int>(1 - small));
+      const Layout layout = context.inputs[1 - small].layout;
+      const QnnType& type = context.input_types[small];
+      const QnnTensorRef ones = builder.stage("stage_0", Dims(full.size(), 1), type, layout);
+      const QnnTensorRef tiled = builder.stage("stage_1", full, type, layout);
+      builder.reshape("_Reshape", operands[small], ones);
+      builder.node("_Tile", "Tile", {ones}, tiled, {u32_list("multiples", full)});
+      operands[small] = tiled;
+      return operands;
+    }
+    const Layout layout_a = context.inputs[0].layout;
+    const Layout layout_b = context.inputs[1].layout;
+    if (layout_a == layout_b) return operands;
+    const Layout full_layout = context.outputs[0].layout;
+    const std::size_t small = layout_a == full_layout ? 1 : 0;
+    const std::size_t rank = std::max(rank_a, rank_b);
+    if ((small == 0 ? rank_b : rank_a) != rank)
+      return refuse(QnnRefusal::Kind::not_mapped, "the operand of the output's layout has the lower rank");
+    const Dims own = context.in_dims(static_cast<int>(small));
+    Dims padded(rank, 1);
+    std::copy(own.begin(), own.end(), padded.end() - static_cast<std::ptrdiff_t>(own.size()));
+    const std::vector<int> permutation = full_layout == Layout::channel_last
+                                             ? to_channel_last_permutation(static_cast<int>(rank))
+                                             : to_logical_permutation(static_cast<int>(rank));
+    Dims permuted;
+    for (int axis : permutation) permuted.push_back(padded[static_cast<std::size_t>(axis)]);
+    const QnnType& type = context.input_types[small];
+    const QnnTensorRef reshaped_stage = builder.stage("stage_reshape", padded, type, context.inputs[small].layout);
+    const QnnTensorRef permuted_stage = builder.stage("stage_perm", std::move(permuted), type, full_layout);
+    builder.reshape("_Reshape", operands[small], reshaped_stage);
+    operands[small] = builder.transpose("_Permute", reshaped_stage, permuted_stage, permutation);
+    return operands;
+  }
+
+  QnnMappingResult as_model_means(const QnnContext& context) const {
+    const std::string type = meant_type();
+    if (type.empty()) return refuse(QnnRefusal::Kind::refused, "QNN has no node for {}", wire::EnumNameBin(op_));
+    QnnBuilder builder(context);
+    std::array<QnnTensorRef, 2> operands{QnnBuilder::input(0), QnnBuilder::input(1)};
+    if (context.inputs[0].spec.dims.empty() != context.inputs[1].spec.dims.empty()) {
+      operands = *helped_operands(builder, context);  // right for a scalar
+    } else {
+      for (int k = 0; k < 2; ++k) operands[static_cast<std::size_t>(k)] = aligned_input(builder, context, k);
+    }
+    const Layout layout = context.outputs[0].layout;
+    if (kind_.comparison) {
+      if (op_ == wire::Bin_LOGICALOR || op_ == wire::Bin_LOGICALXOR) {
+        for (int k = 0; k < 2; ++k) {
+          const auto at = static_cast<std::size_t>(k);
+          const QnnTensorRef truth =
+              builder.stage(fmt::format("truth_{}", k), dims_beside(context, k), {DType::bool8, {}}, layout);
+          operands[at] = builder.node(fmt::format("_truth_{}", k), "Cast", {operands[at]}, truth);
+        }
+      }
+      const QnnTensorRef truth = builder.stage("truth", context.out_dims(0), {DType::bool8, {}}, layout);
+      builder.node("_compare", type, {operands[0], operands[1]}, truth);
+      builder.node("", "Cast", {truth}, QnnBuilder::output());
+      return builder.take();
+    }
+    if (!relu_) {
+      builder.node("", type, {operands[0], operands[1]}, QnnBuilder::output());
+      return builder.take();
+    }
+    const QnnTensorRef sum = builder.stage("ReluTensor", context.out_dims(0), context.output_types[0], layout);
+    builder.node("", type, {operands[0], operands[1]}, sum);
+    builder.node("_relu", "Relu", {sum}, QnnBuilder::output());
+    return builder.take();
+  }
+
+  /// Device dims of operand k once it stands beside the output.
+  static Dims dims_beside(const QnnContext& context, int k) {
+    const Dims& own = context.inputs[static_cast<std::size_t>(k)].spec.dims;
+    Dims padded(context.outputs[0].spec.dims.size(), 1);
+    std::copy(own.begin(), own.end(), padded.end() - static_cast<std::ptrdiff_t>(own.size()));
+    return own.empty() ? context.out_dims(0) : device_dims(padded, context.outputs[0].layout);
+  }
+
+  /// QNN's node for what the operation means: MNN exchanges the two remainders and has no node for some.
+  std::string meant_type() const {
+    switch (op_) {
+      case wire::Bin_FLOORMOD: return "ElementWiseMod";
+      case wire::Bin_MOD: return "ElementWiseFmod";
+      case wire::Bin_SquaredDifference: return "ElementWiseSquaredDifference";
+      case wire::Bin_LOGICALXOR: return "ElementWiseXor";
+      default: return kind_.qnn_type;
+    }
+  }
   Stage main_stage(const Dims& out, std::vector<int> from, std::array<BinaryOperand, 2> operands) const {
     BinaryStage meant{.meant = find_binary_function(kind_.qnn_type),
                       .operands = std::move(operands),

@@ -1,5 +1,6 @@
 // BroadcastTo: repeats axes of extent 1 until the shape in the second operand is reached (NumPy's rules).
 #include "graph/mnn_wire.h"
+#include "ops/qnn_mapping.h"
 #include "ops/registry.h"
 #include "ops/support/broadcast.h"
 #include "ops/support/data_movement.h"
@@ -39,6 +40,30 @@ class BroadcastTo final : public Op {
   }
 
   Layout output_layout(std::span<const Operand> inputs) const override { return follow_first(inputs); }
+
+  QnnMappingResult qnn_mapping(const QnnContext& context) const override {
+    const Dims& in = context.inputs[0].spec.dims;
+    const Dims& out = context.outputs[0].spec.dims;
+    if (element_count(in) == 0) return refuse(QnnRefusal::Kind::not_mapped, "an empty input {}", to_string(in));
+    std::vector<std::int64_t> multiples;
+    if (context.as_mnn()) {
+      if (in.size() > 5) return refuse(QnnRefusal::Kind::refused, "an input of rank {}, 5 is the most", in.size());
+      // Extents are divided place by place in the model's order, whatever the device's and even where the ranks differ.
+      for (std::size_t k = 0; k < in.size(); ++k) multiples.push_back(out[k] / in[k]);
+      return single_node(context, "Tile", {u32_list("multiples", std::move(multiples))});
+    }
+    QnnBuilder builder(context);
+    QnnTensorRef x = builder.logical_input(0);
+    Dims padded(out.size(), 1);
+    std::copy(in.begin(), in.end(), padded.end() - static_cast<std::ptrdiff_t>(in.size()));
+    if (in.size() != out.size())
+      x = builder.reshape("_Reshape", x, builder.stage("stage_reshape", padded, context.input_types[0]));
+    for (std::size_t k = 0; k < out.size(); ++k) multiples.push_back(out[k] / padded[k]);
+    builder.logical_output(0, [&](QnnTensorRef target) {
+      builder.node("", "Tile", {x}, target, {u32_list("multiples", std::move(multiples))});
+    });
+    return builder.take();
+  }
 };
 
 Result<std::unique_ptr<Op>> make(const Model& model, const OpNode& node) {

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "graph/mnn_wire.h"
+#include "ops/qnn_mapping.h"
 #include "ops/registry.h"
 #include "ops/support/host_values.h"
 #include "ops/support/layouts.h"
@@ -168,6 +169,25 @@ class Cast final : public Op {
   }
 
   Layout output_layout(std::span<const Operand> inputs) const override { return follow_first(inputs); }
+
+  QnnMappingResult qnn_mapping(const QnnContext& context) const override {
+    if (target_ == Target::bytes || target_ == Target::signed_bytes)
+      return refuse(QnnRefusal::Kind::refused, "a cast to eight bits");
+    if (context.as_mnn() || target_ != Target::truth) return single_node(context, "Cast");
+    if (context.quantized()) return refuse(QnnRefusal::Kind::not_mapped, "truth values of fixed-point data");
+    // Anything but zero is true; a cast alone keeps the number.
+    QnnBuilder builder(context);
+    const QnnType type = context.input_types[0];
+    const QnnTensorRef zero = builder.constant(
+        {.name = "zero", .dims = {1}, .type = type, .data = [type]() -> Result<std::vector<std::byte>> {
+           return std::vector<std::byte>(size_of(type.type), std::byte{0});
+         }});
+    const QnnTensorRef truth =
+        builder.stage("truth", context.out_dims(0), {DType::bool8, {}}, context.outputs[0].layout);
+    builder.node("_compare", "ElementWiseNotEqual", {QnnBuilder::input(), zero}, truth);
+    builder.node("", "Cast", {truth}, QnnBuilder::output());
+    return builder.take();
+  }
 
  private:
   Target target_;

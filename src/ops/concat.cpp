@@ -10,6 +10,7 @@
 #include "ops/support/host_values.h"
 #include "ops/support/layouts.h"
 #include "ops/support/operand_source.h"
+#include "ops/support/qnn_movement.h"
 #include "tensor/layout.h"
 
 namespace qnndbg {
@@ -342,6 +343,33 @@ class Concat final : public Op {
   }
 
   Layout output_layout(std::span<const Operand> inputs) const override { return follow_majority(inputs); }
+
+  QnnMappingResult qnn_mapping(const QnnContext& context) const override {
+    const Operand& out = context.outputs[0];
+    const int rank = static_cast<int>(out.spec.dims.size());
+    const QnnParam axis = u32_scalar("axis", device_axis(*normalize_axis(axis_, rank), rank, out.layout));
+    std::vector<int> filled;
+    for (int k = 0; k < static_cast<int>(context.inputs.size()); ++k) {
+      if (element_count(context.inputs[static_cast<std::size_t>(k)].spec.dims) > 0) filled.push_back(k);
+    }
+    QnnBuilder builder(context);
+    if (context.as_mnn()) {
+      if (rank > 5) return refuse(QnnRefusal::Kind::refused, "an output of rank {}, 5 is the most", rank);
+      const bool first_empty = context.inputs.size() == 2 && filled == std::vector<int>{1};
+      if (!first_empty) return single_node(context, "Concat", {axis}, static_cast<int>(context.inputs.size()));
+      builder.reshape("_Reshape", QnnBuilder::input(1), QnnBuilder::output());
+      return builder.take();
+    }
+    if (filled.empty()) return refuse(QnnRefusal::Kind::not_mapped, "all operands are empty");
+    std::vector<QnnTensorRef> parts;
+    for (int k : filled) parts.push_back(aligned_input(builder, context, k));
+    if (parts.size() == 1) {
+      builder.reshape("_Reshape", parts[0], QnnBuilder::output());
+    } else {
+      builder.node("", "Concat", std::move(parts), QnnBuilder::output(), {axis});
+    }
+    return builder.take();
+  }
 
  private:
   int axis_;

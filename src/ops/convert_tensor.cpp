@@ -1,5 +1,6 @@
 // ConvertTensor: another layout, the same logical values.
 #include "graph/mnn_wire.h"
+#include "ops/qnn_mapping.h"
 #include "ops/registry.h"
 #include "ops/support/data_movement.h"
 #include "ops/support/host_values.h"
@@ -12,7 +13,7 @@ constexpr const char* kMnnFile = "source/backend/qnn/execution/QNNPermute.cpp";
 
 class ConvertTensor final : public Op {
  public:
-  explicit ConvertTensor(bool to_channel_last) : to_channel_last_(to_channel_last) {}
+  ConvertTensor(wire::Layout source, wire::Layout dest) : source_(source), dest_(dest) {}
 
   Result<std::vector<TensorSpec>> infer(std::span<const Operand> inputs) const override {
     auto x = require_operand(inputs, 0);
@@ -27,11 +28,38 @@ class ConvertTensor final : public Op {
   }
 
   Layout output_layout(std::span<const Operand>) const override {
-    return to_channel_last_ ? Layout::channel_last : Layout::logical;
+    return dest_ == wire::Layout_NC4HW4 ? Layout::channel_last : Layout::logical;
+  }
+
+  QnnMappingResult qnn_mapping(const QnnContext& context) const override {
+    const Operand& x = context.inputs[0];
+    const int rank = static_cast<int>(x.spec.dims.size());
+    const bool from = x.layout == Layout::channel_last;
+    const bool to = context.outputs[0].layout == Layout::channel_last;
+    if (!context.as_mnn()) {
+      QnnBuilder builder(context);
+      if (from == to || rank < 3) {
+        builder.reshape("", QnnBuilder::input(), QnnBuilder::output());
+      } else {
+        builder.transpose("", QnnBuilder::input(), QnnBuilder::output(),
+                          to ? to_channel_last_permutation(rank) : to_logical_permutation(rank));
+      }
+      return builder.take();
+    }
+    const bool to_packed = source_ == wire::Layout_NCHW && dest_ == wire::Layout_NC4HW4;
+    const bool from_packed = source_ == wire::Layout_NC4HW4 && dest_ == wire::Layout_NCHW;
+    if (!to_packed && !from_packed) return single_node(context, "Reshape");
+    // The permutation is written to two places at least.
+    if (rank < 2) return refuse(QnnRefusal::Kind::crash, "a tensor of rank {} changes its layout", rank);
+    std::vector<std::int64_t> permutation;
+    for (int axis : to_packed ? to_channel_last_permutation(rank) : to_logical_permutation(rank))
+      permutation.push_back(axis);
+    return single_node(context, "Transpose", {u32_list("perm", std::move(permutation))});
   }
 
  private:
-  bool to_channel_last_;
+  wire::Layout source_;
+  wire::Layout dest_;
 };
 
 Result<std::unique_ptr<Op>> make(const Model& model, const OpNode& node) {
@@ -44,7 +72,7 @@ Result<std::unique_ptr<Op>> make(const Model& model, const OpNode& node) {
     // NHWC tensors carry their dims in that order, so here the logical dims change too.
     return fail("a conversion between NHWC and NCHW axis orders is not implemented");
   }
-  return std::make_unique<ConvertTensor>(main->dest() == wire::Layout_NC4HW4);
+  return std::make_unique<ConvertTensor>(main->source(), main->dest());
 }
 
 const RegisterOp kRegister{"ConvertTensor", make};

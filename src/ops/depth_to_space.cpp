@@ -1,5 +1,6 @@
 // DepthToSpace and SpaceToDepth: blocks of b x b pixels against runs of channels, as in ONNX.
 #include "graph/mnn_wire.h"
+#include "ops/qnn_mapping.h"
 #include "ops/registry.h"
 #include "ops/support/data_movement.h"
 #include "ops/support/host_values.h"
@@ -29,6 +30,28 @@ Result<TensorSpec> image_operand(std::span<const Operand> inputs) {
   if (!x) return fail(x.error());
   if (x->dims.size() != 4) return fail("input of rank {}, blocks of pixels need rank 4", x->dims.size());
   return x;
+}
+
+/// QNN's nodes work on channel-last images.
+QnnMapping regroup_mapping(const QnnContext& context, std::string type, std::int64_t block, bool column_row_depth) {
+  QnnBuilder builder(context);
+  const Operand& x = context.inputs[0];
+  const Operand& y = context.outputs[0];
+  QnnTensorRef from = QnnBuilder::input();
+  QnnTensorRef to = QnnBuilder::output();
+  if (!QnnBuilder::is_reordered(x)) {
+    from = builder.transpose("_to_channel_last", from,
+                             builder.stage("channel_last", to_device_dims(x.spec.dims, Layout::channel_last),
+                                           context.input_types[0], Layout::channel_last),
+                             to_channel_last_permutation(4), "to_channel_last");
+    to = builder.stage("regrouped", to_device_dims(y.spec.dims, Layout::channel_last), context.output_types[0],
+                       Layout::channel_last);
+  }
+  builder.node("", std::move(type), {from}, to,
+               {u32_list("block_size", {block, block}), u32_scalar("mode", column_row_depth ? 1 : 0)});
+  if (!QnnBuilder::is_reordered(y))
+    builder.transpose("_from_channel_last", to, QnnBuilder::output(), to_logical_permutation(4), "from_channel_last");
+  return builder.take();
 }
 
 class DepthToSpace final : public Op {
@@ -61,6 +84,11 @@ class DepthToSpace final : public Op {
 
   Layout output_layout(std::span<const Operand> inputs) const override { return follow_first(inputs); }
 
+  QnnMappingResult qnn_mapping(const QnnContext& context) const override {
+    if (context.as_mnn()) return Op::qnn_mapping(context);
+    return regroup_mapping(context, "DepthToSpace", block_, column_row_depth_);
+  }
+
  private:
   std::int64_t block_;
   bool column_row_depth_;
@@ -90,6 +118,11 @@ class SpaceToDepth final : public Op {
   }
 
   Layout output_layout(std::span<const Operand> inputs) const override { return follow_first(inputs); }
+
+  QnnMappingResult qnn_mapping(const QnnContext& context) const override {
+    if (context.as_mnn()) return Op::qnn_mapping(context);
+    return regroup_mapping(context, "SpaceToDepth", block_, false);
+  }
 
  private:
   std::int64_t block_;

@@ -8,6 +8,7 @@
 #include "ops/support/data_movement.h"
 #include "ops/support/host_values.h"
 #include "ops/support/layouts.h"
+#include "ops/support/qnn_movement.h"
 
 namespace qnndbg {
 namespace {
@@ -126,6 +127,24 @@ class Eltwise final : public Op {
   }
 
   Layout output_layout(std::span<const Operand> inputs) const override { return follow_majority(inputs); }
+
+  QnnMappingResult qnn_mapping(const QnnContext& context) const override {
+    const int count = static_cast<int>(context.inputs.size());
+    // However many operands there are, MNN gives them all to a node that takes two.
+    if (context.as_mnn()) return single_node(context, node_type(kind_), {}, count);
+    if (count < 2) return single_node(context, "Reshape");
+    QnnBuilder builder(context);
+    QnnTensorRef sum = aligned_input(builder, context, 0);
+    for (int k = 1; k < count; ++k) {
+      const bool last = k + 1 == count;
+      const QnnTensorRef target = last ? QnnBuilder::output()
+                                       : builder.stage(fmt::format("partial_{}", k), context.out_dims(0),
+                                                       context.output_types[0], context.outputs[0].layout);
+      sum = builder.node(last ? "" : fmt::format("_partial_{}", k), node_type(kind_),
+                         {sum, aligned_input(builder, context, k)}, target);
+    }
+    return builder.take();
+  }
 
  private:
   wire::EltKind kind_;

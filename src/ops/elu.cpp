@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "graph/mnn_wire.h"
+#include "ops/qnn_mapping.h"
 #include "ops/registry.h"
 #include "ops/support/activation.h"
 #include "ops/support/elementwise.h"
@@ -14,6 +15,10 @@ constexpr const char* kMnnFile = "source/backend/qnn/execution/QNNActivation.cpp
 class Elu final : public ElementwiseOp {
  public:
   explicit Elu(float alpha) : alpha_(alpha) {}
+
+  QnnMappingResult qnn_mapping(const QnnContext& context) const override {
+    return single_node(context, "Elu", {{"alpha", alpha_}});
+  }
 
  protected:
   Result<Stage> stage() const override {

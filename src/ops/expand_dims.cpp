@@ -4,6 +4,7 @@
 #include "ops/support/data_movement.h"
 #include "ops/support/host_values.h"
 #include "ops/support/layouts.h"
+#include "ops/support/qnn_movement.h"
 
 namespace qnndbg {
 namespace {
@@ -34,6 +35,11 @@ class ExpandDims final : public Op {
   }
 
   Layout output_layout(std::span<const Operand> inputs) const override { return follow_first(inputs); }
+
+  QnnMappingResult qnn_mapping(const QnnContext& context) const override {
+    if (context.as_mnn()) return Op::qnn_mapping(context);
+    return reshape_family_mapping(context);
+  }
 
  private:
   std::int64_t axis_;

@@ -1,5 +1,6 @@
 // GatherElements: out[i, j, k] = x[i, indices[i, j, k], k] for axis 1, and so on.
 #include "graph/mnn_wire.h"
+#include "ops/qnn_mapping.h"
 #include "ops/registry.h"
 #include "ops/support/axis_swap.h"
 #include "ops/support/host_values.h"
@@ -77,6 +78,23 @@ class GatherElements final : public Op {
       return list;
     };
     return std::vector<Stage>{std::move(stage)};
+  }
+
+  QnnMappingResult qnn_mapping(const QnnContext& context) const override {
+    if (context.as_mnn() && axis_)
+      return refuse(QnnRefusal::Kind::refused, "its axis is a parameter, the backend reads it from the third operand");
+    if (context.as_mnn() && !has_operand(context.inputs, 2))
+      return refuse(QnnRefusal::Kind::crash, "the third operand (axis) is missing");
+    auto axis = axis_of(axis_, context.inputs, 2);
+    if (!axis) return not_mapped(axis.error());
+    const QnnParam along = u32_scalar("axis", *axis);
+    if (context.as_mnn()) return single_node(context, "GatherElements", {along}, 2, "_Gather");
+    QnnBuilder builder(context);
+    const QnnTensorRef x = builder.logical_input(0);
+    const QnnTensorRef indices = builder.logical_input(1);
+    builder.logical_output(
+        0, [&](QnnTensorRef target) { builder.node("_Gather", "GatherElements", {x, indices}, target, {along}); });
+    return builder.take();
   }
 
  private:

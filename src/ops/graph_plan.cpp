@@ -31,6 +31,7 @@ class Planner {
     plan_.model = &model;
     plan_.ops.resize(graph_.ops.size());
     plan_.tensors.resize(graph_.tensors.size());
+    formats_.resize(graph_.tensors.size(), Layout::logical);
   }
 
   GraphPlan run() {
@@ -81,16 +82,26 @@ class Planner {
     if (!specs) return give_up(node, specs.error().message);
     if (specs->size() < node.outputs.size())
       return give_up(node, fmt::format("it has {} outputs, {} were expected", node.outputs.size(), specs->size()));
-    const Layout layout = planned.op->output_layout(operands);
+    const Layout layout = planned.op->output_layout(formatted(node, operands));
     const bool all_host = !operands.empty() && std::all_of(operands.begin(), operands.end(), [](const Operand& o) {
       return !o.present || o.host != nullptr;
     });
     planned.set_aside = planned.op->shape_only() || all_host;
     for (std::size_t k = 0; k < node.outputs.size(); ++k) {
       const Layout rule = planned.set_aside || (*specs)[k].dims.size() < 3 ? Layout::logical : layout;
+      if (!planned.set_aside) formats_[at(node.outputs[k])] = layout;
       set_output(node.outputs[k], std::move((*specs)[k]), rule);
     }
     if (planned.set_aside) evaluate(node, operands);
+  }
+
+  /// The operands with MNN's format as their layout: a matrix made of NC4HW4 data has one order on the device, but
+  /// keeps the format, and what is made of it later is NC4HW4 again.
+  std::vector<Operand> formatted(const OpNode& node, std::vector<Operand> operands) const {
+    for (std::size_t k = 0; k < operands.size(); ++k) {
+      if (operands[k].present && operands[k].spec.dims.size() < 3) operands[k].layout = formats_[at(node.inputs[k])];
+    }
+    return operands;
   }
 
   /// Computes host outputs from host operands.
@@ -123,6 +134,7 @@ class Planner {
   const Graph& graph_;
   const PlanHints& hints_;
   GraphPlan plan_;
+  std::vector<Layout> formats_;  // by tensor
 };
 
 }  // namespace

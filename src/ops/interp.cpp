@@ -2,6 +2,7 @@
 #include "graph/mnn_wire.h"
 #include "ops/registry.h"
 #include "ops/support/host_values.h"
+#include "ops/support/qnn_resize.h"
 #include "ops/support/resize_mistakes.h"
 
 namespace qnndbg {
@@ -16,6 +17,7 @@ struct Parameters {
   bool half_pixel = false;
   std::int64_t out_h = 0, out_w = 0;
   float scale_h = 0, scale_w = 0;
+  float cubic_coefficient = -0.75F;
 };
 
 /// `ratio`: in/out, or 1/scale when the model gives a scale (`from_scale`).
@@ -77,6 +79,16 @@ ResizeCoordinates asked_of(const Parameters& p) {
   return meant == ResizeCoordinates::half_pixel_unshifted ? ResizeCoordinates::half_pixel : meant;
 }
 
+/// QNN's numbers for the parameters of Resize.
+std::int64_t transformation_mode(const Parameters& p) {
+  if (p.mode == wire::Ctm_PytorchHalfPixels) return kQnnPytorchHalfPixel;
+  switch (asked_of(p)) {
+    case ResizeCoordinates::align_corners: return kQnnAlignCorners;
+    case ResizeCoordinates::half_pixel: return kQnnHalfPixel;
+    default: return kQnnAsymmetric;
+  }
+}
+
 class Interp final : public Op {
  public:
   explicit Interp(Parameters parameters) : p_(parameters) {}
@@ -118,6 +130,28 @@ class Interp final : public Op {
   }
 
   Layout output_layout(std::span<const Operand>) const override { return Layout::channel_last; }
+
+  QnnMappingResult qnn_mapping(const QnnContext& context) const override {
+    if (!context.as_mnn()) {
+      auto planned = plan(context.inputs);
+      if (!planned) return not_mapped(planned.error());
+      return resize_mapping(context, *planned, p_.cubic_coefficient);
+    }
+    const ResizeCoordinates asked = asked_of(p_);
+    const QnnParam align = flag("align_corners", asked == ResizeCoordinates::align_corners);
+    const QnnParam half = flag("half_pixel_centers", asked == ResizeCoordinates::half_pixel);
+    switch (p_.method) {
+      case Method::nearest:
+      case Method::nearest_round: return single_node(context, "ResizeNearestNeighbor", {align, half});
+      case Method::bilinear: return single_node(context, "ResizeBilinear", {align, half, flag("antialias", false)});
+      case Method::cubic: break;
+    }
+    // QNN wants exclude_outside as a truth value.
+    return single_node(
+        context, "Resize",
+        {u32_scalar("interpolation_mode", kQnnCubic), u32_scalar("transformation_mode", transformation_mode(p_)),
+         u32_scalar("exclude_outside", 0), QnnParam{"cubic_coeff", p_.cubic_coefficient}});
+  }
 
  private:
   Result<ResizeNode> plan(std::span<const Operand> inputs) const {
@@ -190,7 +224,8 @@ Result<std::unique_ptr<Op>> make(const Model& model, const OpNode& node) {
                                              .out_h = main->outputHeight(),
                                              .out_w = main->outputWidth(),
                                              .scale_h = main->heightScale(),
-                                             .scale_w = main->widthScale()});
+                                             .scale_w = main->widthScale(),
+                                             .cubic_coefficient = main->cubicCoeffA()});
 }
 
 const RegisterOp kRegister{"Interp", make};

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "graph/mnn_wire.h"
+#include "ops/qnn_mapping.h"
 #include "ops/registry.h"
 #include "ops/support/axis_swap.h"
 #include "ops/support/channel_constants.h"
@@ -94,7 +95,121 @@ class LayerNorm final : public Op {
     return stages;
   }
 
+  QnnMappingResult qnn_mapping(const QnnContext& context) const override {
+    const int rank = static_cast<int>(context.inputs[0].spec.dims.size());
+    auto axes = normalized_axes(rank);
+    if (!axes) return not_mapped(axes.error());
+    if (context.as_mnn()) {
+      if (rank > 4 || p_.group > 1 || p_.axes.size() > 1)
+        return refuse(QnnRefusal::Kind::refused,
+                      "rank {}, group {} and {} axes; the backend takes rank 4, group 1 and one axis", rank, p_.group,
+                      p_.axes.size());
+      if (p_.axes.empty())
+        return refuse(QnnRefusal::Kind::crash, "it has no axis, which the backend reads all the same");
+    }
+    if (axes->empty()) return refuse(QnnRefusal::Kind::not_mapped, "a LayerNorm over groups");
+    QnnMapping mapping = axes->size() == 1 ? along_one_axis(context, axes->front()) : along_trailing(context, *axes);
+    if (mapping.nodes.empty()) return refuse(QnnRefusal::Kind::not_mapped, "a LayerNorm over inner axes");
+    mapping.named_by_counters = true;
+    return mapping;
+  }
+  bool runs_quantized(DType type) const override { return type == DType::ufixed16; }
+
  private:
+  /// Swaps the axis with the last one around the node, which works on the last alone.
+  QnnMapping along_one_axis(const QnnContext& context, int axis) const {
+    QnnBuilder builder(context);
+    const Operand& x = context.inputs[0];
+    QnnTensorRef from = QnnBuilder::input();
+    Dims dims = context.in_dims(0);
+    if (!context.as_mnn()) {
+      if (QnnBuilder::is_reordered(x) && !QnnBuilder::is_reordered(context.outputs[0])) {
+        from = builder.logical_input(0);
+        dims = x.spec.dims;
+      } else {
+        axis = device_axis(axis, static_cast<int>(dims.size()), x.layout);
+      }
+    }
+    const int last = static_cast<int>(dims.size()) - 1;
+    if (axis == last) {
+      write_norm(builder, context, "", dims, from, QnnBuilder::output());
+      return builder.take();
+    }
+    const std::vector<int> swap = swap_with_last(axis, last + 1);
+    std::swap(dims[static_cast<std::size_t>(axis)], dims.back());
+    // MNN declares both as floats even between fixed-point tensors.
+    const QnnTensorRef before =
+        builder.stage("tempInput", dims, context.as_mnn() ? builder.float_type() : context.input_types[0]);
+    const QnnTensorRef after =
+        builder.stage("tempOutput", dims, context.as_mnn() ? builder.float_type() : context.output_types[0]);
+    builder.transpose("_before", from, before, swap, "before");
+    write_norm(builder, context, "_norm", dims, before, after);
+    builder.transpose("_after", after, QnnBuilder::output(), swap, "after");
+    return builder.take();
+  }
+
+  /// The trailing axes made one. Empty if they are not trailing.
+  QnnMapping along_trailing(const QnnContext& context, const std::vector<int>& axes) const {
+    const Dims& in = context.inputs[0].spec.dims;
+    if (axes.back() != static_cast<int>(in.size()) - 1) return {};
+    Dims merged(in.begin(), in.begin() + axes.front());
+    merged.push_back(run_extent(in, axes));
+    QnnBuilder builder(context);
+    const QnnTensorRef before = builder.stage("merged", merged, context.input_types[0]);
+    const QnnTensorRef after = builder.stage("normalised", merged, context.output_types[0]);
+    builder.reshape("_before", builder.logical_input(0), before);
+    write_norm(builder, context, "_norm", merged, before, after);
+    builder.logical_output(0, [&](QnnTensorRef target) { builder.reshape("_after", after, target); });
+    return builder.take();
+  }
+
+  void write_norm(QnnBuilder& builder, const QnnContext& context, std::string suffix, const Dims& dims,
+                  QnnTensorRef from, QnnTensorRef to) const {
+    // MNN looks at gamma only where there is a beta too.
+    const bool has_gamma = !p_.gamma.empty() && (!p_.beta.empty() || !context.as_mnn());
+    const auto constant = [&](const char* name, const std::vector<float>* values, float otherwise) {
+      auto make = [values, otherwise, n = dims.back()]() -> Result<std::vector<float>> {
+        return values != nullptr ? *values : std::vector<float>(static_cast<std::size_t>(n), otherwise);
+      };
+      if (!context.quantized()) return builder.floats(name, {dims.back()}, make);
+      return builder.constant(
+          in_sixteen_bits(name, values != nullptr ? *values : std::vector<float>{otherwise}, dims.back()));
+    };
+    const QnnTensorRef gamma = constant("gamma", has_gamma ? &p_.gamma : nullptr, 1);
+    const QnnTensorRef beta = constant("beta", p_.beta.empty() ? nullptr : &p_.beta, 0);
+    builder.node(std::move(suffix), p_.rms ? "RmsNorm" : "LayerNorm", {from, gamma, beta}, to,
+                 {QnnParam{"epsilon", p_.epsilon}, u32_list("axes", {static_cast<std::int64_t>(dims.size()) - 1})});
+  }
+
+  /// A constant beside fixed-point data: uint16 over the range of its values, `count` of them or one for all.
+  static QnnConstant in_sixteen_bits(std::string name, const std::vector<float>& values, std::int64_t count) {
+    constexpr double kSteps = 65535;
+    double low = 0;
+    double high = 0;
+    if (!values.empty()) {
+      const auto [least, most] = std::minmax_element(values.begin(), values.end());
+      low = *least, high = *most;
+    }
+    // Equal values make no range; with zero they do.
+    if (!(high > low)) low = std::min(low, 0.0), high = std::max(high, 0.0);
+    const double scale = high > low && std::isfinite(high - low) ? (high - low) / kSteps : 1.0;
+    const Encoding encoding{
+        scale, static_cast<std::int32_t>(std::clamp(std::round(low / scale), -2147483648.0, 2147483647.0))};
+    std::vector<std::uint16_t> stored;
+    for (float v : values) {
+      const double q = std::round(v / scale) - encoding.offset;
+      stored.push_back(static_cast<std::uint16_t>(std::isnan(q) ? 0 : std::clamp(q, 0.0, kSteps)));
+    }
+    return {.name = std::move(name),
+            .dims = {count},
+            .type = {DType::ufixed16, QnnEncoding::of_tensor(encoding)},
+            .data = [stored = std::move(stored), count]() mutable -> Result<std::vector<std::byte>> {
+              if (stored.size() == 1) stored.resize(static_cast<std::size_t>(count), stored[0]);
+              const auto bytes = std::as_bytes(std::span(stored));
+              return std::vector<std::byte>(bytes.begin(), bytes.end());
+            }};
+  }
+
   /// The axes of the run, ascending; empty for the grouped form.
   Result<std::vector<int>> normalized_axes(int rank) const {
     std::vector<int> axes;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "graph/mnn_wire.h"
+#include "ops/qnn_mapping.h"
 #include "ops/registry.h"
 #include "ops/support/altered_constants.h"
 #include "ops/support/elementwise.h"
@@ -275,7 +276,9 @@ class Mistakes {
 
 class MatMul final : public Op {
  public:
-  MatMul(bool transpose_a, bool transpose_b) : product_(transpose_a, transpose_b) {}
+  /// `registered`: MNN's QNN backend knows the operator's type.
+  MatMul(bool transpose_a, bool transpose_b, bool registered)
+      : product_(transpose_a, transpose_b), registered_(registered) {}
 
   Result<std::vector<TensorSpec>> infer(std::span<const Operand> inputs) const override {
     auto a = require_operand(inputs, 0);
@@ -309,20 +312,55 @@ class MatMul final : public Op {
     return std::vector<Stage>{std::move(stage)};
   }
 
+  QnnMappingResult qnn_mapping(const QnnContext& context) const override {
+    const std::size_t rank_a = context.inputs[0].spec.dims.size();
+    const std::size_t rank_b = context.inputs[1].spec.dims.size();
+    const std::vector<QnnParam> flags{flag("transpose_in0", product_.transpose_a()),
+                                      flag("transpose_in1", product_.transpose_b())};
+    const int count = has_operand(context.inputs, 2) ? 3 : 2;
+    if (context.as_mnn()) {
+      if (!registered_) return Op::qnn_mapping(context);
+      if (rank_a == 1 || rank_b == 1 || rank_a != rank_b)
+        return refuse(QnnRefusal::Kind::refused, "operands of ranks {} and {}", rank_a, rank_b);
+      return single_node(context, "MatMul", flags, count);
+    }
+    if (rank_a < 2 || rank_b < 2) return refuse(QnnRefusal::Kind::not_mapped, "a product with a vector");
+    QnnBuilder builder(context);
+    std::vector<QnnTensorRef> operands;
+    for (int k = 0; k < 2; ++k) operands.push_back(of_rank(builder, context, k, std::max(rank_a, rank_b)));
+    if (count == 3) operands.push_back(QnnBuilder::input(2));
+    builder.logical_output(
+        0, [&](QnnTensorRef target) { builder.node("", "MatMul", std::move(operands), target, flags); });
+    return builder.take();
+  }
+
  private:
+  /// Operand k with leading axes of extent 1: QNN's product takes operands of one rank.
+  static QnnTensorRef of_rank(QnnBuilder& builder, const QnnContext& context, int k, std::size_t rank) {
+    const auto at = static_cast<std::size_t>(k);
+    const Dims& dims = context.inputs[at].spec.dims;
+    const QnnTensorRef logical = builder.logical_input(k);
+    if (dims.size() == rank) return logical;
+    Dims padded(rank, 1);
+    std::copy(dims.begin(), dims.end(), padded.end() - static_cast<std::ptrdiff_t>(dims.size()));
+    return builder.reshape(fmt::format("_reshape_{}", k), logical,
+                           builder.stage(fmt::format("reshape_{}", k), std::move(padded), context.input_types[at]));
+  }
+
   Product product_;
+  bool registered_;
 };
 
 Result<std::unique_ptr<Op>> make(const Model& model, const OpNode& node) {
   const wire::MatMul* main = model.wire_op(node.index).main_as_MatMul();
   if (main == nullptr) return fail("its MatMul parameters are missing");
-  return std::make_unique<MatMul>(main->transposeA(), main->transposeB());
+  return std::make_unique<MatMul>(main->transposeA(), main->transposeB(), true);
 }
 
 Result<std::unique_ptr<Op>> make_batched(const Model& model, const OpNode& node) {
   const wire::BatchMatMulParam* main = model.wire_op(node.index).main_as_BatchMatMulParam();
-  if (main == nullptr) return std::make_unique<MatMul>(false, false);
-  return std::make_unique<MatMul>(main->adjX(), main->adjY());
+  if (main == nullptr) return std::make_unique<MatMul>(false, false, false);
+  return std::make_unique<MatMul>(main->adjX(), main->adjY(), false);
 }
 
 const RegisterOp kMatMul{"MatMul", make};

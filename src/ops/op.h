@@ -136,6 +136,11 @@ struct LowerContext {
   std::function<bool(std::string_view stage)> dumped = {};
 };
 
+// Plain data about the operator's QNN nodes (qnn_mapping.h).
+struct QnnContext;
+struct QnnMapping;
+struct QnnRefusal;
+
 class Op {
  public:
   virtual ~Op() = default;
@@ -161,6 +166,13 @@ class Op {
   /// Layout of the outputs in MNN, given the operands' (facts: docs/mnn-format.md, layouts).
   /// `inputs[k].layout` of host values is Layout::logical.
   virtual Layout output_layout(std::span<const Operand> inputs) const;
+
+  /// The QNN nodes that MNN's backend writes for the operator, or why it writes none. Called after infer() succeeded on
+  /// the same operands. Default: MNN's backend has no creator for the type.
+  virtual tl::expected<QnnMapping, QnnRefusal> qnn_mapping(const QnnContext& context) const;
+
+  /// True when MNN lets the operator work in fixed point of this type, given that its operands have encodings.
+  virtual bool runs_quantized(DType /*type*/) const { return true; }
 };
 
 /// Runs an operator as the model means it and returns its outputs.

@@ -2,6 +2,7 @@
 #include <numeric>
 
 #include "graph/mnn_wire.h"
+#include "ops/qnn_mapping.h"
 #include "ops/registry.h"
 #include "ops/support/data_movement.h"
 #include "ops/support/host_values.h"
@@ -50,6 +51,23 @@ class Pack final : public Op {
   }
 
   Layout output_layout(std::span<const Operand> inputs) const override { return follow_majority(inputs); }
+
+  QnnMappingResult qnn_mapping(const QnnContext& context) const override {
+    const Operand& out = context.outputs[0];
+    const int rank = static_cast<int>(out.spec.dims.size());
+    const int axis = *normalize_axis(axis_, rank);
+    const int count = static_cast<int>(context.inputs.size());
+    // The axis is moved as if the operands had the output's rank.
+    if (context.as_mnn())
+      return single_node(context, "Pack", {u32_scalar("axis", device_axis(axis, rank, out.layout))}, count);
+    QnnBuilder builder(context);
+    std::vector<QnnTensorRef> parts;
+    for (int k = 0; k < count; ++k) parts.push_back(builder.logical_input(k));
+    builder.logical_output(0, [&](QnnTensorRef target) {
+      builder.node("", "Pack", std::move(parts), target, {u32_scalar("axis", axis)});
+    });
+    return builder.take();
+  }
 
  private:
   static std::vector<Hypothesis> mistakes(const Evidence& evidence, const Dims& out, int axis) {

@@ -1,9 +1,11 @@
 // Padding: amounts before and after each logical axis (second operand), filled with a constant (third operand or 0) or
 // with the data itself, mirrored or repeated.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "graph/mnn_wire.h"
+#include "ops/qnn_mapping.h"
 #include "ops/registry.h"
 #include "ops/support/data_movement.h"
 #include "ops/support/host_values.h"
@@ -25,6 +27,32 @@ struct Pad {
   float value = 0;
   std::vector<Amount> amounts = {};  // one per axis
 };
+
+/// QNN's numbers for the parameter "scheme" of Pad.
+constexpr std::int64_t kSchemeConstant = 0;
+
+std::int64_t scheme_of(wire::PadKind mode) {
+  switch (mode) {
+    case wire::PadKind_SYMMETRIC: return 1;
+    case wire::PadKind_REFLECT: return 2;
+    case wire::PadKind_EDGE: return 3;
+    case wire::PadKind_CONSTANT: break;
+  }
+  return kSchemeConstant;
+}
+
+/// The fill value: a float beside float data, else an integer, in steps of the data's encoding where it has one.
+QnnParam fill_parameter(const QnnType& type, float value) {
+  if (type.type == DType::f16 || type.type == DType::f32) return {"pad_constant_value", value};
+  double stored = value;
+  if (type.encoding.kind == QnnEncoding::Kind::per_tensor) {
+    const Encoding& encoding = type.encoding.values[0];
+    stored = std::nearbyint(value / encoding.scale) - encoding.offset;
+  }
+  const IntRange range = range_of(type.type);
+  if (std::isnan(stored)) stored = 0;
+  return {"pad_constant_value", static_cast<std::int32_t>(std::clamp(stored, range.low, range.high))};
+}
 
 std::string_view name_of(wire::PadKind mode) {
   switch (mode) {
@@ -208,6 +236,30 @@ class Padding final : public Op {
   }
 
   Layout output_layout(std::span<const Operand> inputs) const override { return follow_first(inputs); }
+
+  QnnMappingResult qnn_mapping(const QnnContext& context) const override {
+    const int rank = static_cast<int>(context.inputs[0].spec.dims.size());
+    if (context.as_mnn()) {
+      // The amounts stay in the model's order; mode and fill value are not looked at.
+      auto amounts = host_integers(context.inputs, 1, "padding");
+      if (!amounts) return not_mapped(amounts.error());
+      return single_node(
+          context, "Pad",
+          {u32_scalar("scheme", kSchemeConstant), u32_tensor("pad_amount", {rank, 2}, std::move(*amounts))});
+    }
+    auto pad = pad_of(context.inputs);
+    if (!pad) return not_mapped(pad.error());
+    std::vector<std::int64_t> amounts(2 * static_cast<std::size_t>(rank));
+    for (int axis = 0; axis < rank; ++axis) {
+      const auto at = 2 * static_cast<std::size_t>(device_axis(axis, rank, context.inputs[0].layout));
+      amounts[at] = pad->amounts[static_cast<std::size_t>(axis)].before;
+      amounts[at + 1] = pad->amounts[static_cast<std::size_t>(axis)].after;
+    }
+    std::vector<QnnParam> params{u32_scalar("scheme", scheme_of(mode_)),
+                                 u32_tensor("pad_amount", {rank, 2}, std::move(amounts))};
+    if (mode_ == wire::PadKind_CONSTANT) params.push_back(fill_parameter(context.input_types[0], pad->value));
+    return single_node(context, "Pad", std::move(params));
+  }
 
  private:
   Result<Pad> pad_of(std::span<const Operand> inputs) const {

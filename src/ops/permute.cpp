@@ -5,6 +5,7 @@
 #include "ops/support/host_values.h"
 #include "ops/support/layouts.h"
 #include "ops/support/movement_mistakes.h"
+#include "ops/support/qnn_movement.h"
 
 namespace qnndbg {
 namespace {
@@ -29,6 +30,12 @@ class Permute final : public Op {
   }
 
   Layout output_layout(std::span<const Operand> inputs) const override { return follow_first(inputs); }
+
+  QnnMappingResult qnn_mapping(const QnnContext& context) const override {
+    const std::vector<int> meant =
+        *check_permutation(permutation_, static_cast<int>(context.inputs[0].spec.dims.size()));
+    return transpose_mapping(context, meant, permutation_);
+  }
 
  private:
   std::vector<std::int64_t> permutation_;

@@ -6,6 +6,7 @@
 #include "ops/support/host_values.h"
 #include "ops/support/pooling_kernel.h"
 #include "ops/support/pooling_mistakes.h"
+#include "ops/support/qnn_pooling.h"
 
 namespace qnndbg {
 namespace {
@@ -16,6 +17,7 @@ struct Parameters {
   PoolKind kind = PoolKind::max;
   wire::PoolPad padding = wire::PoolPad_CAFFE;
   PoolCount count = PoolCount::inside;
+  bool count_type_given = false;  // the model names a rule for the divisor, whichever
   bool global = false;
   bool ceil = true;
   std::int64_t kernel_h = 1, kernel_w = 1, stride_h = 1, stride_w = 1;
@@ -118,6 +120,45 @@ class Pooling final : public Op {
 
   Layout output_layout(std::span<const Operand>) const override { return Layout::channel_last; }
 
+  QnnMappingResult qnn_mapping(const QnnContext& context) const override {
+    const Dims& in = context.inputs[0].spec.dims;
+    const Dims& out = context.outputs[0].spec.dims;
+    auto planned = plan(p_, in);
+    if (!planned) return not_mapped(planned.error());
+    const PoolGeometry& g = planned->geometry;
+    PoolWindow window{.average = p_.kind == PoolKind::average, .filter_h = g.kernel_h, .filter_w = g.kernel_w};
+    if (p_.global) {
+      window.stride_h = window.filter_h;
+      window.stride_w = window.filter_w;
+    } else {
+      window.stride_h = g.stride_h;
+      window.stride_w = g.stride_w;
+    }
+    switch (p_.padding) {
+      case wire::PoolPad_SAME:
+        window.ceil = true;
+        if (!p_.global) {
+          // Negative where the stride leaves cells out; QNN takes the wrapped number.
+          const std::int64_t rows = (out[2] - 1) * g.stride_h + g.kernel_h - in[2];
+          const std::int64_t columns = (out[3] - 1) * g.stride_w + g.kernel_w - in[3];
+          window.top = rows / 2, window.bottom = rows - rows / 2;
+          window.left = columns / 2, window.right = columns - columns / 2;
+        }
+        break;
+      case wire::PoolPad_VALID: break;
+      case wire::PoolPad_CAFFE:
+        window.ceil = p_.ceil && !p_.global;
+        if (!p_.global) {
+          window.top = g.pad_top, window.bottom = planned->pad_bottom;
+          window.left = g.pad_left, window.right = planned->pad_right;
+        }
+        break;
+    }
+    // MNN takes every rule that the model names for "count the padding", and its absence for the other.
+    window.count_padding = context.as_mnn() ? p_.count_type_given : p_.count == PoolCount::with_padding && !p_.global;
+    return pool_mapping(context, window);
+  }
+
  private:
   Parameters p_;
 };
@@ -143,6 +184,7 @@ Result<std::unique_ptr<Op>> make(const Model& model, const OpNode& node) {
     p.top = p.bottom = main->padY();
     p.left = p.right = main->padX();
   }
+  p.count_type_given = main->countType() != wire::AvgCount_DEFAULT;
   const bool listed = !pads.empty();
   const bool include = main->countType() == wire::AvgCount_INCLUDE_PADDING ||
                        (main->countType() == wire::AvgCount_DEFAULT && p.padding == wire::PoolPad_CAFFE && !listed);

@@ -6,6 +6,7 @@
 #include "ops/support/data_movement.h"
 #include "ops/support/host_values.h"
 #include "ops/support/pooling_mistakes.h"
+#include "ops/support/qnn_pooling.h"
 
 namespace qnndbg {
 namespace {
@@ -47,6 +48,30 @@ class GlobalPooling final : public Op {
   }
 
   Layout output_layout(std::span<const Operand>) const override { return Layout::channel_last; }
+
+  QnnMappingResult qnn_mapping(const QnnContext& context) const override {
+    const Dims& in = context.inputs[0].spec.dims;
+    const Dims device = context.in_dims(0);
+    if (in.size() != 4 && context.as_mnn())
+      return refuse(QnnRefusal::Kind::encode_error, "an input of rank {}, the backend takes 4 alone", in.size());
+    // Whatever the rank, the spatial axes are one row of pixels.
+    const std::int64_t pixels = element_count({in.begin() + 2, in.end()});
+    const bool image = in.size() == 4;
+    PoolWindow window{
+        .average = kind_ == PoolKind::average, .filter_h = image ? in[2] : 1, .filter_w = image ? in[3] : pixels};
+    window.stride_h = window.filter_h;
+    window.stride_w = window.filter_w;
+    if (image) return pool_mapping(context, window);
+    if (context.inputs[0].layout != Layout::channel_last)
+      return refuse(QnnRefusal::Kind::not_mapped, "a pool over data that is not channel-last");
+    QnnBuilder builder(context);
+    const QnnTensorRef plane = builder.stage("plane", {in[0], 1, pixels, in[1]}, context.input_types[0]);
+    const QnnTensorRef pooled = builder.stage("pooled", {in[0], 1, 1, in[1]}, context.output_types[0]);
+    builder.reshape("_to_plane", QnnBuilder::input(), plane);
+    builder.node("", pool_type(window), {plane}, pooled, pool_params(window));
+    builder.reshape("_from_plane", pooled, QnnBuilder::output());
+    return builder.take();
+  }
 
  private:
   PoolKind kind_;

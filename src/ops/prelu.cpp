@@ -7,6 +7,7 @@
 #include "ops/support/activation.h"
 #include "ops/support/channel_constants.h"
 #include "ops/support/host_values.h"
+#include "ops/support/qnn_movement.h"
 
 namespace qnndbg {
 namespace {
@@ -37,6 +38,15 @@ class Prelu final : public Op {
   }
 
   Layout output_layout(std::span<const Operand>) const override { return Layout::channel_last; }
+
+  QnnMappingResult qnn_mapping(const QnnContext& context) const override {
+    if (context.as_mnn()) return Op::qnn_mapping(context);
+    QnnBuilder builder(context);
+    const QnnTensorRef slope = builder.floats("coeff", {static_cast<std::int64_t>(slope_.size())}, slope_);
+    builder.node("", "Prelu", {aligned_input(builder, context, 0), slope}, QnnBuilder::output());
+    return builder.take();
+  }
+  bool runs_quantized(DType /*type*/) const override { return false; }
 
  private:
   std::vector<float> on_device(const RunContext& run) const {

@@ -1,5 +1,6 @@
 // FloatToInt8 and Int8ToFloat: the boundary operators that MNN puts around quantized regions. On real values they are
 // the identity; the rounding to the encoding's steps is for the judge of quantized tensors.
+#include "ops/qnn_mapping.h"
 #include "ops/registry.h"
 #include "ops/support/data_movement.h"
 #include "ops/support/host_values.h"
@@ -38,6 +39,15 @@ class Boundary final : public Op {
   }
 
   Layout output_layout(std::span<const Operand>) const override { return Layout::channel_last; }
+
+  QnnMappingResult qnn_mapping(const QnnContext& context) const override {
+    if (qnn_type_ != std::string_view("Quantize")) return single_node(context, qnn_type_);
+    QnnBuilder builder(context);
+    const QnnTensorRef cast = builder.stage("Cast", context.out_dims(0), {DType::f32, {}}, context.outputs[0].layout);
+    builder.node("_Cast", "Cast", {QnnBuilder::input()}, cast);
+    builder.node("", "Quantize", {cast}, QnnBuilder::output());
+    return builder.take();
+  }
 
  private:
   const char* qnn_type_;

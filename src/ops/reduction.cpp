@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "graph/mnn_wire.h"
+#include "ops/qnn_mapping.h"
 #include "ops/registry.h"
 #include "ops/support/axis_swap.h"
 #include "ops/support/host_values.h"
@@ -295,6 +296,47 @@ class Reduction final : public Op {
     return stages;
   }
 
+  QnnMappingResult qnn_mapping(const QnnContext& context) const override {
+    const Operand& x = context.inputs[0];
+    const int rank = static_cast<int>(x.spec.dims.size());
+    auto axes = axes_for(context.inputs, rank);
+    if (!axes) return not_mapped(axes.error());
+    if (context.as_mnn()) {
+      if (*qnn_type_ == '\0')
+        return refuse(QnnRefusal::Kind::encode_error, "a reduction that the backend does not know");
+      if (axes_.empty() && !has_operand(context.inputs, 1))
+        return refuse(QnnRefusal::Kind::crash, "no axes: the backend ends the process");
+    }
+    QnnBuilder builder(context);
+    if (context.as_mnn() && axes->size() == 1 && axes->front() == rank - 1 && rank >= 2) {
+      write_last_axis(builder, context);
+      return builder.take();
+    }
+    const std::vector<std::int64_t> along(axes->begin(), axes->end());
+    const std::string type =
+        is_logical(operation_) ? (operation_ == wire::Red_ANY ? "ReduceMax" : "ReduceMin") : qnn_type_;
+    const auto write = [&](QnnTensorRef from, QnnTensorRef target) {
+      builder.node("", type, {from}, target, {u32_list("axes", along), flag("keep_dims", keep_dims_)});
+    };
+    if (context.as_mnn()) {
+      write(QnnBuilder::input(), QnnBuilder::output());
+      return builder.take();
+    }
+    if (rank == 0) return refuse(QnnRefusal::Kind::not_mapped, "a reduction of a scalar");
+    const QnnTensorRef from = builder.logical_input(0);
+    builder.logical_output(0, [&](QnnTensorRef target) {
+      if (keep_dims_ || static_cast<int>(axes->size()) < rank) {
+        write(from, target);
+        return;
+      }
+      // QNN has no scalars.
+      const QnnTensorRef kept = builder.stage("kept", Dims(static_cast<std::size_t>(rank), 1), context.output_types[0]);
+      builder.node("", type, {from}, kept, {u32_list("axes", along), flag("keep_dims", true)});
+      builder.reshape("_Reshape", kept, target);
+    });
+    return builder.take();
+  }
+
  private:
   Result<std::vector<int>> axes_for(std::span<const Operand> inputs, int rank) const {
     auto listed = listed_integers(axes_, inputs, 1, "axes");
@@ -311,6 +353,19 @@ class Reduction final : public Op {
     std::sort(axes.begin(), axes.end());
     axes.erase(std::unique(axes.begin(), axes.end()), axes.end());
     return axes;
+  }
+
+  /// The last axis is exchanged with the one before it, which is reduced.
+  void write_last_axis(QnnBuilder& builder, const QnnContext& context) const {
+    Dims dims = context.in_dims(0);
+    const int rank = static_cast<int>(dims.size());
+    std::swap(dims[dims.size() - 1], dims[dims.size() - 2]);
+    const QnnTensorRef swapped = builder.stage("reduce_tin", dims, context.input_types[0]);
+    dims[dims.size() - 2] = 1;
+    const QnnTensorRef reduced = builder.stage("reduce_tout", dims, context.output_types[0]);
+    builder.transpose("_reduce_transpose_in", QnnBuilder::input(), swapped, swap_with_last(rank - 2, rank));
+    builder.node("_reduce_t", qnn_type_, {swapped}, reduced, {u32_list("axes", {rank - 2}), flag("keep_dims", true)});
+    builder.reshape("_reduce_reshape_t", reduced, QnnBuilder::output());
   }
 
   Stage main_stage(const Node& node) const {

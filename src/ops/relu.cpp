@@ -2,6 +2,7 @@
 #include <string>
 
 #include "graph/mnn_wire.h"
+#include "ops/qnn_mapping.h"
 #include "ops/registry.h"
 #include "ops/support/activation.h"
 #include "ops/support/elementwise.h"
@@ -16,6 +17,14 @@ float identity(float x) { return x; }
 class Relu final : public ElementwiseOp {
  public:
   explicit Relu(float slope) : slope_(slope) {}
+
+  QnnMappingResult qnn_mapping(const QnnContext& context) const override {
+    if (slope_ == 0) return single_node(context, "Relu");
+    QnnBuilder builder(context);
+    builder.node("", "Prelu", {QnnBuilder::input(), builder.floats("coeff", {1}, {slope_})}, QnnBuilder::output());
+    return builder.take();
+  }
+  bool runs_quantized(DType /*type*/) const override { return slope_ == 0; }
 
  protected:
   Result<Stage> stage() const override {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "graph/mnn_wire.h"
+#include "ops/qnn_mapping.h"
 #include "ops/registry.h"
 #include "ops/support/activation.h"
 #include "ops/support/elementwise.h"
@@ -14,6 +15,10 @@ constexpr const char* kMnnFile = "source/backend/qnn/execution/QNNActivation.cpp
 class Relu6 final : public ElementwiseOp {
  public:
   Relu6(float low, float high) : low_(low), high_(high) {}
+
+  QnnMappingResult qnn_mapping(const QnnContext& context) const override {
+    return single_node(context, "ReluMinMax", {{"min_value", low_}, {"max_value", high_}});
+  }
 
  protected:
   Result<Stage> stage() const override {

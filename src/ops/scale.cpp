@@ -5,6 +5,7 @@
 #include "ops/registry.h"
 #include "ops/support/binary_mistakes.h"
 #include "ops/support/host_values.h"
+#include "ops/support/qnn_movement.h"
 
 namespace qnndbg {
 namespace {
@@ -61,6 +62,28 @@ class Scale final : public Op {
   }
 
   Layout output_layout(std::span<const Operand>) const override { return Layout::channel_last; }
+
+  QnnMappingResult qnn_mapping(const QnnContext& context) const override {
+    if (context.as_mnn() && bias_.empty())
+      return refuse(QnnRefusal::Kind::crash, "it has no bias, which the backend reads all the same");
+    QnnBuilder builder(context);
+    const auto channels = static_cast<std::int64_t>(scale_.size());
+    const QnnTensorRef x = context.as_mnn() ? QnnBuilder::input() : aligned_input(builder, context, 0);
+    const QnnTensorRef weight = builder.floats("weight", {channels}, scale_);
+    if (bias_.empty()) {
+      builder.node("_mul", "ElementWiseMultiply", {x, weight}, QnnBuilder::output());
+    } else {
+      const QnnTensorRef bias = builder.floats("bias", {channels}, bias_);
+      const QnnTensorRef product =
+          builder.stage("Stage", context.out_dims(0), builder.float_type(), Layout::channel_last);
+      builder.node("_mul", "ElementWiseMultiply", {x, weight}, product);
+      builder.node("_add", "ElementWiseAdd", {product, bias}, QnnBuilder::output());
+    }
+    QnnMapping mapping = builder.take();
+    mapping.named_by_counters = true;
+    return mapping;
+  }
+  bool runs_quantized(DType /*type*/) const override { return false; }
 
  private:
   /// A constant along the channel axis of `out`, as the device holds it.

@@ -3,6 +3,7 @@
 #include "ops/support/broadcast.h"
 #include "ops/support/data_movement.h"
 #include "ops/support/host_values.h"
+#include "ops/support/qnn_movement.h"
 
 namespace qnndbg {
 namespace {
@@ -43,6 +44,22 @@ class Select final : public Op {
            return result;
          }}};
   }
+
+  QnnMappingResult qnn_mapping(const QnnContext& context) const override {
+    if (context.as_mnn()) return Op::qnn_mapping(context);
+    QnnBuilder builder(context);
+    std::vector<QnnTensorRef> operands;
+    for (int k = 0; k < 3; ++k) operands.push_back(aligned_input(builder, context, k));
+    const Dims& condition = context.inputs[0].spec.dims;
+    Dims padded(context.outputs[0].spec.dims.size(), 1);
+    std::copy(condition.begin(), condition.end(), padded.end() - static_cast<std::ptrdiff_t>(condition.size()));
+    const QnnTensorRef truth = builder.stage("truth", device_dims(padded, context.outputs[0].layout),
+                                             {DType::bool8, {}}, context.outputs[0].layout);
+    operands[0] = builder.node("_truth", "Cast", {operands[0]}, truth);
+    builder.node("", "ElementWiseSelect", std::move(operands), QnnBuilder::output());
+    return builder.take();
+  }
+  bool runs_quantized(DType /*type*/) const override { return false; }
 
  private:
   static Tensor expanded(const Tensor& x, const Dims& out) {

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "graph/mnn_wire.h"
+#include "ops/qnn_mapping.h"
 #include "ops/registry.h"
 #include "ops/support/activation.h"
 #include "ops/support/elementwise.h"
@@ -12,6 +13,17 @@ namespace {
 class Selu final : public ElementwiseOp {
  public:
   Selu(float scale, float alpha) : scale_(scale), alpha_(alpha) {}
+
+  QnnMappingResult qnn_mapping(const QnnContext& context) const override {
+    if (context.as_mnn()) return Op::qnn_mapping(context);
+    QnnBuilder builder(context);
+    const QnnTensorRef elu =
+        builder.stage("elu", context.out_dims(0), context.output_types[0], context.outputs[0].layout);
+    builder.node("_elu", "Elu", {QnnBuilder::input()}, elu, {{"alpha", alpha_}});
+    builder.node("", "ElementWiseMultiply", {elu, builder.floats("scale", {1}, {scale_})}, QnnBuilder::output());
+    return builder.take();
+  }
+  bool runs_quantized(DType /*type*/) const override { return false; }
 
  protected:
   Result<Stage> stage() const override {

@@ -1,6 +1,7 @@
 // Sigmoid as an operator of its own (UnaryOp has it too).
 #include <cmath>
 
+#include "ops/qnn_mapping.h"
 #include "ops/registry.h"
 #include "ops/support/activation.h"
 #include "ops/support/elementwise.h"
@@ -9,6 +10,9 @@ namespace qnndbg {
 namespace {
 
 class Sigmoid final : public ElementwiseOp {
+ public:
+  QnnMappingResult qnn_mapping(const QnnContext& context) const override { return single_node(context, "Sigmoid"); }
+
  protected:
   Result<Stage> stage() const override {
     Stage stage = unary_stage("Sigmoid", "Sigmoid", sigmoid);

@@ -1,5 +1,6 @@
 // Slice (split): cuts one axis into parts, one output each.
 #include "graph/mnn_wire.h"
+#include "ops/qnn_mapping.h"
 #include "ops/registry.h"
 #include "ops/support/host_values.h"
 #include "ops/support/layouts.h"
@@ -61,6 +62,31 @@ class Slice final : public Op {
   }
 
   Layout output_layout(std::span<const Operand> inputs) const override { return follow_first(inputs); }
+
+  QnnMappingResult qnn_mapping(const QnnContext& context) const override {
+    const Operand& x = context.inputs[0];
+    const int rank = static_cast<int>(x.spec.dims.size());
+    const int axis = *normalize_axis(axis_, rank);
+    if (context.as_mnn() && points_.size() == 1 && outputs_ == 1)
+      return refuse(QnnRefusal::Kind::crash, "one slice point and one output: the backend takes the point for a count");
+    const Dims in = context.in_dims(0);
+    const auto along = static_cast<std::size_t>(device_axis(axis, rank, x.layout));
+    QnnBuilder builder(context);
+    std::int64_t at = 0;
+    for (std::size_t k = 0; k < context.outputs.size(); ++k) {
+      const std::int64_t size = context.outputs[k].spec.dims[static_cast<std::size_t>(axis)];
+      std::vector<std::int64_t> ranges;
+      for (std::size_t d = 0; d < in.size(); ++d) {
+        const bool cut = d == along;
+        ranges.insert(ranges.end(), {cut ? at : 0, cut ? at + size : in[d], 1});
+      }
+      at += size;
+      const std::string part = std::to_string(k);
+      builder.node("_part" + part, "StridedSlice", {QnnBuilder::input()}, QnnBuilder::output(static_cast<int>(k)),
+                   {i32_tensor("ranges", {rank, 3}, std::move(ranges), part)});
+    }
+    return builder.take();
+  }
 
  private:
   /// Lengths of the parts along an axis of `extent`; one open length (-1) takes the rest.

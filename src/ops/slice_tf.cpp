@@ -1,4 +1,5 @@
 // SliceTf: data, begin, size; a size of -1 takes the rest of the axis.
+#include "ops/qnn_mapping.h"
 #include "ops/registry.h"
 #include "ops/support/host_values.h"
 #include "ops/support/layouts.h"
@@ -31,6 +32,23 @@ class SliceTf final : public Op {
   }
 
   Layout output_layout(std::span<const Operand> inputs) const override { return follow_first(inputs); }
+
+  QnnMappingResult qnn_mapping(const QnnContext& context) const override {
+    if (context.as_mnn()) return Op::qnn_mapping(context);
+    auto axes = plan(context.inputs);
+    if (!axes) return not_mapped(axes.error());
+    const int rank = static_cast<int>(axes->size());
+    std::vector<std::int64_t> ranges(3 * axes->size());
+    for (int axis = 0; axis < rank; ++axis) {
+      const SliceAxis& cut = (*axes)[static_cast<std::size_t>(axis)];
+      if (cut.size == 0) return refuse(QnnRefusal::Kind::not_mapped, "an empty slice");
+      const auto at = 3 * static_cast<std::size_t>(device_axis(axis, rank, context.inputs[0].layout));
+      ranges[at] = cut.begin;
+      ranges[at + 1] = cut.begin + cut.size;
+      ranges[at + 2] = 1;
+    }
+    return single_node(context, "StridedSlice", {i32_tensor("ranges", {rank, 3}, std::move(ranges))});
+  }
 
  private:
   static Result<std::vector<SliceAxis>> plan(std::span<const Operand> inputs) {

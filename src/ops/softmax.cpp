@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "graph/mnn_wire.h"
+#include "ops/qnn_mapping.h"
 #include "ops/registry.h"
 #include "ops/support/activation.h"
 #include "ops/support/altered_constants.h"
@@ -175,6 +176,40 @@ class Softmax final : public Op {
     }
     stages.push_back(main_stage(axis));
     return stages;
+  }
+
+  QnnMappingResult qnn_mapping(const QnnContext& context) const override {
+    const Operand& x = context.inputs[0];
+    const int rank = static_cast<int>(x.spec.dims.size());
+    int axis = *normalize_axis(axis_, rank);
+    QnnBuilder builder(context);
+    QnnTensorRef from = QnnBuilder::input();
+    Dims dims = context.in_dims(0);
+    Layout layout = x.layout;
+    if (!context.as_mnn()) {
+      if (QnnBuilder::is_reordered(x) && !QnnBuilder::is_reordered(context.outputs[0])) {
+        from = builder.logical_input(0);
+        dims = x.spec.dims;
+        layout = Layout::logical;
+      } else {
+        axis = device_axis(axis, rank, layout);
+      }
+    }
+    const auto node = [&](std::string suffix, QnnTensorRef in, QnnTensorRef out) {
+      builder.node(std::move(suffix), "Softmax", {in}, out, {u32_scalar("axis", rank - 1)});
+    };
+    if (axis == rank - 1) {
+      node("", from, QnnBuilder::output());
+      return builder.take();
+    }
+    const std::vector<int> swap = swap_with_last(axis, rank);
+    std::swap(dims[static_cast<std::size_t>(axis)], dims.back());
+    const QnnTensorRef before = builder.stage("stageInput", dims, context.input_types[0]);
+    const QnnTensorRef after = builder.stage("stageOutput", dims, context.output_types[0]);
+    builder.transpose("_PermBefore", from, before, swap, "before");
+    node("_Softmax", before, after);
+    builder.transpose("_PermAfter", after, QnnBuilder::output(), swap, "after");
+    return builder.take();
   }
 
  private:

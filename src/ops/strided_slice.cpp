@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/mnn_wire.h"
+#include "ops/qnn_mapping.h"
 #include "ops/registry.h"
 #include "ops/support/host_values.h"
 #include "ops/support/layouts.h"
@@ -172,7 +173,85 @@ class StridedSlice final : public Op {
 
   Layout output_layout(std::span<const Operand> inputs) const override { return follow_first(inputs); }
 
+  QnnMappingResult qnn_mapping(const QnnContext& context) const override {
+    return context.as_mnn() ? as_mnn_writes(context) : as_model_means(context);
+  }
+
  private:
+  QnnMappingResult as_mnn_writes(const QnnContext& context) const {
+    const std::size_t operands = context.inputs.size();
+    if (operands != (onnx_ ? 5U : 4U))
+      return refuse(QnnRefusal::Kind::refused, "{} operands, the backend takes {} in this form", operands,
+                    onnx_ ? 5 : 4);
+    if (!onnx_ && (masks_.new_axis != 0 || masks_.ellipsis != 0))
+      return refuse(QnnRefusal::Kind::refused, "a slice with new axes or an ellipsis");
+    if (QnnBuilder::is_reordered(context.inputs[0]))
+      return refuse(QnnRefusal::Kind::encode_error, "its input is NC4HW4, which the backend does not slice");
+    auto begin = host_integers(context.inputs, 1, "begin");
+    auto end = host_integers(context.inputs, 2, "end");
+    auto third = host_integers(context.inputs, 3, onnx_ ? "axes" : "strides");
+    auto fourth = onnx_ ? host_integers(context.inputs, 4, "steps") : third;
+    for (const auto* list : {&begin, &end, &third, &fourth}) {
+      if (!*list) return not_mapped(list->error());
+    }
+    const Dims& in = context.inputs[0].spec.dims;
+    const auto rank = static_cast<std::int64_t>(in.size());
+    std::vector<std::int64_t> ranges;
+    for (std::int64_t extent : in) ranges.insert(ranges.end(), {0, extent, 1});
+    for (std::size_t k = 0; k < begin->size(); ++k) {
+      std::int64_t axis = static_cast<std::int64_t>(k);
+      if (onnx_) axis = (*third)[k] < 0 ? (*third)[k] + rank : (*third)[k];
+      if (axis < 0 || axis >= rank) return refuse(QnnRefusal::Kind::not_mapped, "axis {} of rank {}", axis, rank);
+      const auto at = static_cast<std::size_t>(axis);
+      // Clipped, not wrapped: a negative begin becomes 0 and a negative end 1.
+      ranges[3 * at] = std::clamp<std::int64_t>((*begin)[k], 0, std::max<std::int64_t>(0, in[at] - 1));
+      ranges[3 * at + 1] = std::clamp<std::int64_t>((*end)[k], 1, std::max<std::int64_t>(1, in[at]));
+      ranges[3 * at + 2] = (*fourth)[k];
+    }
+    return single_node(context, "StridedSlice",
+                       {i32_tensor("ranges", {rank, 3}, std::move(ranges)), u32_scalar("begin_mask", masks_.begin),
+                        u32_scalar("end_mask", masks_.end), u32_scalar("shrink_axes", masks_.shrink),
+                        u32_scalar("new_axes_mask", masks_.new_axis)});
+  }
+
+  QnnMappingResult as_model_means(const QnnContext& context) const {
+    auto plan = plan_for(context.inputs);
+    if (!plan) return not_mapped(plan.error());
+    const Operand& x = context.inputs[0];
+    const int rank = static_cast<int>(x.spec.dims.size());
+    constexpr int kMaskBits = 32;
+    if (rank > kMaskBits) return refuse(QnnRefusal::Kind::not_mapped, "an input of rank {}", rank);
+    // Axes that come or go are left to a Reshape in the model's order.
+    Dims window_dims;
+    for (const SliceAxis& axis : plan->axes) window_dims.push_back(axis.size);
+    const bool same_axes = window_dims == plan->out && x.layout == context.outputs[0].layout;
+    const Layout layout = same_axes ? x.layout : Layout::logical;
+    std::vector<std::int64_t> ranges(3 * plan->axes.size());
+    std::int64_t end_mask = 0;
+    for (int axis = 0; axis < rank; ++axis) {
+      const SliceAxis& cut = plan->axes[static_cast<std::size_t>(axis)];
+      const int place = device_axis(axis, rank, layout);
+      const auto at = 3 * static_cast<std::size_t>(place);
+      if (cut.size == 0) return refuse(QnnRefusal::Kind::not_mapped, "an empty slice");
+      ranges[at] = cut.begin;
+      ranges[at + 1] = std::min(cut.begin + cut.size * cut.step, x.spec.dims[static_cast<std::size_t>(axis)]);
+      ranges[at + 2] = cut.step;
+      // Below the first element there is no place to name.
+      if (ranges[at + 1] < 0) {
+        ranges[at + 1] = 0;
+        end_mask |= std::int64_t{1} << place;
+      }
+    }
+    const std::vector<QnnParam> params{i32_tensor("ranges", {rank, 3}, std::move(ranges)), u32_scalar("begin_mask", 0),
+                                       u32_scalar("end_mask", end_mask), u32_scalar("shrink_axes", 0),
+                                       u32_scalar("new_axes_mask", 0)};
+    if (same_axes) return single_node(context, "StridedSlice", params);
+    QnnBuilder builder(context);
+    const QnnTensorRef window = builder.stage("window", std::move(window_dims), context.output_types[0]);
+    builder.node("", "StridedSlice", {builder.logical_input(0)}, window, params);
+    builder.logical_output(0, [&](QnnTensorRef target) { builder.reshape("_Reshape", window, target); });
+    return builder.take();
+  }
   Result<Plan> plan_for(std::span<const Operand> inputs) const {
     return onnx_ ? plan_onnx(inputs) : plan_tensorflow(inputs, masks_);
   }

@@ -1,4 +1,5 @@
 // Tile: the whole tensor repeated along each axis; the counts are the second operand.
+#include "ops/qnn_mapping.h"
 #include "ops/registry.h"
 #include "ops/support/data_movement.h"
 #include "ops/support/host_values.h"
@@ -37,6 +38,21 @@ class Tile final : public Op {
   }
 
   Layout output_layout(std::span<const Operand> inputs) const override { return follow_first(inputs); }
+
+  QnnMappingResult qnn_mapping(const QnnContext& context) const override {
+    if (context.as_mnn()) return Op::qnn_mapping(context);
+    const Dims& in = context.inputs[0].spec.dims;
+    const Dims& out = context.outputs[0].spec.dims;
+    if (element_count(in) == 0) return refuse(QnnRefusal::Kind::not_mapped, "an empty input {}", to_string(in));
+    std::vector<std::int64_t> multiples;
+    for (std::size_t k = 0; k < in.size(); ++k) multiples.push_back(out[k] / in[k]);
+    QnnBuilder builder(context);
+    const QnnTensorRef x = builder.logical_input(0);
+    builder.logical_output(0, [&](QnnTensorRef target) {
+      builder.node("", "Tile", {x}, target, {u32_list("multiples", std::move(multiples))});
+    });
+    return builder.take();
+  }
 
  private:
   /// Every axis becomes two, the repetition (stride 0) before the data.

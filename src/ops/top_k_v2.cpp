@@ -1,9 +1,11 @@
 // TopKV2: the k best values along an axis, best first, and their places. k is the second operand, the axis the third
 // or the last one.
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 #include "graph/mnn_wire.h"
+#include "ops/qnn_mapping.h"
 #include "ops/registry.h"
 #include "ops/support/axis_swap.h"
 #include "ops/support/host_values.h"
@@ -136,6 +138,51 @@ class TopK final : public Op {
     push(0, "exact", values_of);
     if (context.outputs.size() > 1) push(1, "Index", places_of);
     return stages;
+  }
+
+  QnnMappingResult qnn_mapping(const QnnContext& context) const override {
+    const Dims& in = context.inputs[0].spec.dims;
+    const QnnParam largest = flag("largest", largest_);
+    // k is the extent of the last axis, and that axis is searched, whatever the operands say.
+    if (context.as_mnn()) return single_node(context, "TopK", {u32_scalar("k", context.in_dims(0).back()), largest});
+    auto choice = choice_of(context.inputs);
+    if (!choice) return not_mapped(choice.error());
+    QnnBuilder builder(context);
+    const int rank = static_cast<int>(in.size());
+    const std::vector<int> swap = swap_with_last(choice->axis, rank);
+    const bool last = choice->axis == rank - 1;
+    Dims found = in;
+    found[static_cast<std::size_t>(choice->axis)] = choice->k;
+    std::swap(found[static_cast<std::size_t>(choice->axis)], found.back());
+    QnnTensorRef x = builder.logical_input(0);
+    if (!last) {
+      Dims swapped = in;
+      std::swap(swapped[static_cast<std::size_t>(choice->axis)], swapped.back());
+      x = builder.transpose("_before", x, builder.stage("swapped", swapped, context.input_types[0]), swap, "before");
+    }
+    // QNN's node has two outputs, whether the model uses the second or not.
+    std::array<QnnTensorRef, 2> made;
+    for (int k = 0; k < 2; ++k) {
+      const bool used = k < static_cast<int>(context.outputs.size());
+      const QnnType type = k == 1 ? QnnType{DType::i32, {}} : context.output_types[0];
+      made[static_cast<std::size_t>(k)] =
+          used && last ? builder.logical_target(k) : builder.stage(k == 0 ? "values" : "places", found, type);
+    }
+    builder.add({.type = "TopK",
+                 .inputs = {x},
+                 .outputs = {made[0], made[1]},
+                 .params = {u32_scalar("k", choice->k), largest}});
+    for (int k = 0; k < static_cast<int>(context.outputs.size()) && k < 2; ++k) {
+      const QnnTensorRef result = made[static_cast<std::size_t>(k)];
+      if (last) {
+        builder.finish_logical(k, result);
+      } else {
+        const std::string suffix = k == 0 ? "_values_after" : "_places_after";
+        builder.logical_output(k,
+                               [&](QnnTensorRef target) { builder.transpose(suffix, result, target, swap, suffix); });
+      }
+    }
+    return builder.take();
   }
 
  private:

@@ -4,6 +4,7 @@
 #include "ops/support/host_values.h"
 #include "ops/support/layouts.h"
 #include "ops/support/movement_mistakes.h"
+#include "ops/support/qnn_movement.h"
 
 namespace qnndbg {
 namespace {
@@ -29,6 +30,12 @@ class Transpose final : public Op {
   }
 
   Layout output_layout(std::span<const Operand> inputs) const override { return follow_first(inputs); }
+
+  QnnMappingResult qnn_mapping(const QnnContext& context) const override {
+    auto permutation = permutation_of(context.inputs);
+    if (!permutation) return not_mapped(permutation.error());
+    return transpose_mapping(context, *permutation, *host_integers(context.inputs, 1, "permutation"));
+  }
 
  private:
   static Result<std::vector<int>> permutation_of(std::span<const Operand> inputs) {

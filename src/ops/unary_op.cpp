@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "graph/mnn_wire.h"
+#include "ops/qnn_mapping.h"
 #include "ops/registry.h"
 #include "ops/support/activation.h"
 #include "ops/support/elementwise.h"
@@ -151,7 +152,41 @@ class UnaryOp final : public Op {
 
   Layout output_layout(std::span<const Operand> inputs) const override { return follow_first(inputs); }
 
+  QnnMappingResult qnn_mapping(const QnnContext& context) const override {
+    QnnBuilder builder(context);
+    const QnnTensorRef x = QnnBuilder::input();
+    if (type_ == wire::Un_SQUARE) {
+      builder.node("", "ElementWiseMultiply", {x, x}, QnnBuilder::output());
+      return builder.take();
+    }
+    if (type_ == wire::Un_SILU) {
+      const QnnTensorRef gate =
+          builder.stage("Stage", context.out_dims(0), context.output_types[0], context.outputs[0].layout);
+      builder.node("Sigmoid__", "Sigmoid", {x}, gate);
+      builder.node("ElementWiseMultiply__", "ElementWiseMultiply", {x, gate}, QnnBuilder::output());
+      return builder.take();
+    }
+    if (type_ == wire::Un_RECIPROCAL && !context.as_mnn() && !context.quantized()) {
+      builder.node("", "ElementWiseDivide", {builder.floats("one", {1}, {1.0F}), x}, QnnBuilder::output());
+      return builder.take();
+    }
+    const std::string type = context.as_mnn() ? function_.qnn_type : meant_node_type();
+    if (type.empty()) return refuse(QnnRefusal::Kind::refused, "the function {} has no node", wire::EnumNameUn(type_));
+    return single_node(context, type);
+  }
+
  private:
+  /// QNN's node, also where MNN's backend does not use it.
+  std::string meant_node_type() const {
+    switch (type_) {
+      case wire::Un_CEIL: return "ElementWiseCeil";
+      case wire::Un_ROUND: return "ElementWiseRound";
+      case wire::Un_ATAN: return "ElementWiseAtan";
+      case wire::Un_BNLL: return "ElementWiseSoftplus";
+      default: return function_.qnn_type;
+    }
+  }
+
   wire::Un type_;
   Function function_;
 };

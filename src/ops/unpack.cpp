@@ -1,5 +1,6 @@
 // Unpack: one output per position of an axis, without that axis.
 #include "graph/mnn_wire.h"
+#include "ops/qnn_mapping.h"
 #include "ops/registry.h"
 #include "ops/support/data_movement.h"
 #include "ops/support/host_values.h"
@@ -50,6 +51,26 @@ class Unpack final : public Op {
   }
 
   Layout output_layout(std::span<const Operand> inputs) const override { return follow_first(inputs); }
+
+  QnnMappingResult qnn_mapping(const QnnContext& context) const override {
+    const int axis = *normalize_axis(axis_, static_cast<int>(context.inputs[0].spec.dims.size()));
+    if (context.outputs.empty()) return refuse(QnnRefusal::Kind::not_mapped, "no outputs");
+    if (context.as_mnn()) {
+      // The axis of the input is moved by the rank and order of the outputs.
+      const Operand& out = context.outputs[0];
+      return single_node(context, "UnPack",
+                         {u32_scalar("axis", device_axis(axis, static_cast<int>(out.spec.dims.size()), out.layout))});
+    }
+    QnnBuilder builder(context);
+    QnnNode node{.type = "UnPack", .inputs = {builder.logical_input(0)}, .params = {u32_scalar("axis", axis)}};
+    std::vector<QnnTensorRef> parts;
+    for (int k = 0; k < static_cast<int>(context.outputs.size()); ++k) parts.push_back(builder.logical_target(k));
+    node.outputs = parts;
+    builder.add(std::move(node));
+    for (int k = 0; k < static_cast<int>(parts.size()); ++k)
+      builder.finish_logical(k, parts[static_cast<std::size_t>(k)]);
+    return builder.take();
+  }
 
  private:
   /// Another position of the axis, or a position of another axis of the same extent.

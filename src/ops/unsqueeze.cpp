@@ -6,6 +6,7 @@
 #include "ops/support/data_movement.h"
 #include "ops/support/host_values.h"
 #include "ops/support/layouts.h"
+#include "ops/support/qnn_movement.h"
 
 namespace qnndbg {
 namespace {
@@ -40,6 +41,8 @@ class Unsqueeze final : public Op {
   }
 
   Layout output_layout(std::span<const Operand> inputs) const override { return follow_first(inputs); }
+
+  QnnMappingResult qnn_mapping(const QnnContext& context) const override { return reshape_family_mapping(context); }
 
  private:
   std::vector<std::int64_t> axes_;

@@ -136,13 +136,14 @@ def run_on_terminal(program, *args, env=None, columns=100, pause=0.0):
 
 
 CASE_VERBS = ["add", "list", "show", "search", "match", "export", "import"]
-COMMANDS = ["diagnose", "replay", "inspect", "baseline", "calibrate", "explain", "doctor", "case", "completion", "help"]
+HTP_VERBS = ["info", "install", "validate", "context"]
+COMMANDS = ["diagnose", "replay", "inspect", "baseline", "quantize", "calibrate", "explain", "doctor", "case", "htp", "emulate", "completion", "help"]
 
 
 @check
 def help_begins_with_examples(program, directory):
-    for args in ([], ["diagnose"], ["replay"], ["inspect"], ["baseline"], ["calibrate"], ["explain"], ["doctor"], ["completion"], ["case"],
-                 *(["case", verb] for verb in CASE_VERBS)):
+    for args in ([], ["diagnose"], ["replay"], ["inspect"], ["baseline"], ["quantize"], ["calibrate"], ["explain"], ["doctor"], ["emulate"], ["completion"], ["case"],
+                 *(["case", verb] for verb in CASE_VERBS), ["htp"], *(["htp", verb] for verb in HTP_VERBS)):
         result = program.run(*args, "--help").expect(0)
         assert result.err == ""
         assert result.out.split("\n")[2] == "Examples:", result.out
@@ -176,7 +177,7 @@ def version_is_one_line(program, directory):
 @check
 def every_option_is_documented(program, directory):
     text = (ROOT / "docs" / "cli.md").read_text()
-    for command in ["diagnose", "replay", "inspect", "baseline", "calibrate", "explain", "doctor"]:
+    for command in ["diagnose", "replay", "inspect", "baseline", "quantize", "calibrate", "explain", "doctor", "emulate"]:
         section = re.search(rf"^## {command}\n(.*?)(?=^## |\Z)", text, re.M | re.S)
         assert section, f"docs/cli.md has no section {command}"
         for option in re.findall(r"--[a-z][a-z-]+", program.run(command, "--help").out.split("Options:")[1]):
@@ -186,7 +187,8 @@ def every_option_is_documented(program, directory):
 @check
 def documented_options_exist(program, directory):
     text = (ROOT / "docs" / "cli.md").read_text()
-    pages = "".join(program.run(*args, "--help").out for args in ([], ["diagnose"], ["replay"], ["inspect"], ["baseline"], ["calibrate"], ["explain"], ["doctor"]))
+    pages = "".join(program.run(*args, "--help").out for args in ([], ["diagnose"], ["replay"], ["inspect"], ["baseline"], ["quantize"], ["calibrate"], ["explain"], ["doctor"], ["emulate"],
+                                                                      *(["htp", verb] for verb in HTP_VERBS)))
     for option in set(re.findall(r"`(--[a-z][a-z-]+)", text)):
         assert option in pages, f"docs/cli.md names {option}, which does not exist"
 
@@ -1156,6 +1158,53 @@ def baseline_on_a_full_disk_is_an_error(program, directory):
     assert not json.loads((directory / "ref" / "index.json").read_text())["complete"]
 
 
+# --- quantize ------------------------------------------------------------------------------------------------------------------
+
+
+def quantize(program, target, *args, **options):
+    example = ROOT / "examples" / "mini"
+    return program.run("quantize", "--model", example / "model.mnn", "--inputs", example / "input" / "inputs.json", "--output", target, *args, **options)
+
+
+@check
+def quantize_writes_a_model_that_every_command_reads(program, directory):
+    for bits, dtype in (("8", "sfixed8"), ("16", "ufixed16")):
+        target = directory / f"q{bits}.mnn"
+        result = quantize(program, target, "--bits", bits).expect(0)
+        assert result.out == "" and "wrote" in result.err and "convolutions in int8" in result.err, str(result)
+        document = program.run("inspect", target, "--format", "json").expect(0).document()
+        encoded = [t for t in document["tensors"] if t["encoding"] is not None]
+        assert len(encoded) > 40 and {t["encoding_dtype"] for t in encoded} == {dtype}, encoded
+        assert all(t["encoding"]["scale"] > 0 and t["encoding"]["offset"] <= 0 for t in encoded)
+        assert any(t["encoding"]["offset"] < 0 for t in encoded) == (bits == "16")
+        floats = program.run("inspect", ROOT / "examples" / "mini" / "model.mnn", "--format", "json").document()
+        assert document["operators"] == floats["operators"]
+        inputs = ROOT / "examples" / "mini" / "input" / "inputs.json"
+        program.run("baseline", "--model", target, "--inputs", inputs, "--output", directory / f"ref{bits}").expect(0)
+
+
+@check
+def quantize_refuses_what_makes_no_sense(program, directory):
+    example = ROOT / "examples" / "miniq"
+    fails_without_output(program.run("quantize", "--model", example / "model.mnn", "--inputs", example / "input" / "inputs.json", "--output",
+                                     directory / "q.mnn"), "quantized already")
+    assert not (directory / "q.mnn").exists()
+    copy = directory / "m.mnn"
+    shutil.copy(ROOT / "examples" / "mini" / "model.mnn", copy)
+    before = copy.read_bytes()
+    inputs = ROOT / "examples" / "mini" / "input" / "inputs.json"
+    fails_without_output(program.run("quantize", "--model", copy, "--inputs", inputs, "--output", copy), "the model itself")
+    assert copy.read_bytes() == before
+    fails_without_output(quantize(program, directory / "no" / "q.mnn"), "no")
+    fails_without_output(quantize(program, directory / "q.mnn", "--bits", "4"), "`4`", "--bits")
+
+
+@check
+def quantize_on_a_full_disk_is_an_error(program, directory):
+    fails_without_output(quantize(program, directory / "q.mnn", preexec_fn=limit_file_size), "q.mnn")
+    assert not (directory / "q.mnn").exists()
+
+
 # --- case ----------------------------------------------------------------------------------------------------------------------
 
 
@@ -1936,6 +1985,284 @@ def doctor_prints_hostile_names_safely(program, directory):
     result = doctor(program, directory, "--library", "bad\x1b[31m\u202e").expect(1)
     assert ESCAPE not in result.out and "\u202e" not in result.out
     assert r"\x1b[2J\n.so" in result.out, result.out
+
+
+# --- htp -----------------------------------------------------------------------------------------------------------------------
+
+
+def htp(program, directory, *args, env=None, **kwargs):
+    """With a cache of its own and no SDK."""
+    bare = {"HOME": str(directory), "XDG_CACHE_HOME": str(directory / "cache"), "QNN_SDK_ROOT": ""}
+    return program.run("htp", *args, env={**bare, **(env or {})}, **kwargs)
+
+
+def htp_library():
+    """Qualcomm's library: QNN_DEBUG_TEST_HTP, or as the Python package of the tests has it; or a skip."""
+    if named := os.environ.get("QNN_DEBUG_TEST_HTP"):
+        return pathlib.Path(named)
+    for library in ROOT.glob(".venv/lib/python3*/site-packages/onnxruntime_qnn/libQnnHtp.so"):
+        return library
+    raise Skip("onnxruntime-qnn is not installed in .venv")
+
+
+@check
+def options_of_htp_are_documented(program, directory):
+    section = re.search(r"^## htp\n(.*?)(?=^## |\Z)", (ROOT / "docs" / "cli.md").read_text(), re.M | re.S).group(1)
+    for verb in HTP_VERBS:
+        for option in re.findall(r"--[a-z][a-z-]+", program.run("htp", verb, "--help").out.split("Options:")[1]):
+            assert option in section or option == "--help", f"htp {verb} {option} is not in docs/cli.md"
+
+
+@check
+def htp_says_how_to_get_the_library(program, directory):
+    fails_without_output(htp(program, directory, "info"), "`qnn-debug htp install` gets it from PyPI", "QNN_SDK_ROOT")
+    fails_without_output(htp(program, directory, "info", env={"QNN_SDK_ROOT": str(directory)}), "QNN_SDK_ROOT: no SDK for this machine")
+
+
+@check
+def htp_says_what_is_wrong_with_a_library(program, directory):
+    text = directory / "libQnnHtp.so"
+    text.write_text("text")
+    fails_without_output(htp(program, directory, "info", "--library", directory), "libQnnHtp.so is not an ELF file")
+    text.write_bytes(elf("aarch64"))
+    fails_without_output(htp(program, directory, "info", "--library", text), "a library for aarch64, but this program runs on x86-64")
+    fails_without_output(htp(program, directory, "info", "--library", directory / "none.so"), "none.so is not there")
+    fails_without_output(htp(program, directory, "info", "--soc", "SM8250"), "no HTP")
+
+
+@check
+def htp_install_asks_and_checks(program, directory):
+    fails_without_output(htp(program, directory, "install"), "--yes accepts the licence", "AI Stack License")
+    wheel = directory / "other.whl"
+    wheel.write_bytes(b"PK")
+    fails_without_output(htp(program, directory, "install", "--yes", "--from", wheel), "is not the expected wheel: its SHA-256 is")
+    fails_without_output(htp(program, directory, "install", "--yes", "--from", directory / "none.whl"), "none.whl is not there")
+    blocked = {"XDG_CACHE_HOME": str(wheel)}
+    fails_without_output(htp(program, directory, "install", "--yes", "--from", wheel, env=blocked), "XDG_CACHE_HOME names another cache")
+    nowhere = {"PIP_INDEX_URL": "http://127.0.0.1:9/simple", "no_proxy": "127.0.0.1"}
+    offline = htp(program, directory, "install", "--yes", env=nowhere).expect(2)
+    assert "the package index cannot be reached" in offline.err and "--from" in offline.err, offline
+    assert not list((directory / "cache/qnn-debug/htp").iterdir()), "a failed installation left something"
+
+
+@check
+def htp_installs_from_a_directory_and_tells_what_it_knows(program, directory):
+    packages = htp_library().parents[1]
+    assert htp(program, directory, "install", "--yes", "--from", packages).expect(0).out.startswith("installed in ")
+    assert "is there already" in htp(program, directory, "install").expect(0).out
+    document = htp(program, directory, "info", "--soc", "8 Gen 3", "--format", "json").expect(0).document()
+    validate(document, "htp-info")
+    assert document["library"]["found_by"] == "qnn-debug htp install" and document["library"]["api_checked"]
+    assert document["target"] == {"soc": 57, "name": "SM8650", "arch": "v75", "default": False}
+    assert {"soc": 69, "name": "SM8750", "arch": "v79"} in document["socs"]
+    assert {"package": "qti.aisw", "name": "Conv2d"} in document["operators"]
+    text = htp(program, directory, "info").expect(0).out
+    assert "QNN v2.51.0.260929181845" in text and "the newest that it can compute for" in text, text
+
+
+@check
+def the_worker_is_no_command(program, directory):
+    result = program.run("--qnn-worker")
+    assert result.status == 2 and result.out == ""
+    assert "qnn-worker" not in program.run("--help").out
+
+
+# --- Models on Qualcomm's library ----------------------------------------------------------------------------------------------
+
+
+def model_files(example):
+    base = ROOT / "examples" / example
+    return ["--model", base / "model.mnn"], ["--inputs", base / "input" / "inputs.json"], base / "clean" / "dump"
+
+
+def on_the_library(program, verb, *args, **kwargs):
+    return program.run(*verb.split(), *args, "--library", htp_library(), **kwargs)
+
+
+def dumped_tensors(directory):
+    """name -> (type, dims, encoding, the bytes)"""
+    _, rows = manifest_rows(next(directory.glob("manifest_*.tsv")))
+    return {row[1]: (*row[3:6], float(row[6]), row[7], (directory / row[2]).read_bytes()) for row in rows}
+
+
+@check
+def emulation_is_what_mnn_dumped_bit_for_bit(program, directory):
+    for example in ("mini", "miniq"):
+        model, inputs, dumped = model_files(example)
+        target = directory / example
+        text = on_the_library(program, "emulate", *model, *inputs, "--dump", target, "--soc", "57").expect(0).out
+        assert "SoC 57, v75, as mnn in fp16" in text and "tensors written to" in text, text
+        ours, wanted = dumped_tensors(target), dumped_tensors(dumped)
+        different = [name for name in wanted if ours.get(name) != wanted[name]]
+        assert len(wanted) >= 20 and not different, f"{example}: {len(different)} of {len(wanted)} differ: {different[:10]}"
+        run = json.loads((target / "run.json").read_text())
+        validate(run, "run")
+        assert run["style"] == "mnn" and run["tensors"] == len(ours) and run["refused"] == []
+
+
+@check
+def emulation_of_the_model_is_diagnosed_clean(program, directory):
+    for example in ("mini", "miniq"):
+        model, inputs, _ = model_files(example)
+        on_the_library(program, "emulate", *model, *inputs, "--dump", directory / example, "--soc", "57", "--as", "model").expect(0)
+        document = program.run("diagnose", *model, *inputs, "--dump", directory / example, "--format", "json").expect(0).document()
+        validate(document, "diagnosis")
+        assert document["verdict"] == "clean" and document["findings"] == []
+        assert document["run"]["arch"] == "v75", document["run"]
+        assert document["run"]["library"].startswith("v2."), document["run"]
+        assert document["run"]["constant_rounding"] != "toward_zero", document["run"]
+
+
+@check
+def emulation_profiles_and_replaces_only_when_told(program, directory):
+    model, inputs, _ = model_files("mini")
+    args = [*model, *inputs, "--dump", directory / "dump", "--arch", "v75"]
+    assert "most expensive nodes" in on_the_library(program, "emulate", *args, "--profile").expect(0).out
+    run = json.loads((directory / "dump" / "run.json").read_text())
+    validate(run, "run")
+    assert run["profile"], "no profile events"
+    fails_without_output(on_the_library(program, "emulate", *args), "there is a dump already", "--force")
+    on_the_library(program, "emulate", *args, "--force").expect(0)
+
+
+@check
+def emulation_needs_the_inputs(program, directory):
+    model, _, _ = model_files("mini")
+    result = on_the_library(program, "emulate", *model, "--dump", directory / "dump", "--soc", "57")
+    fails_without_output(result, "no value was given for input `image`")
+
+
+@check
+def emulation_tells_what_is_left_out(program, directory):
+    model, _, _ = model_files("mini")
+    # A width that the network's Reshapes cannot take.
+    wrong = directory / "wrong.npy"
+    numpy.save(wrong, numpy.zeros((1, 3, 64, 65), numpy.float32))
+    result = on_the_library(program, "emulate", *model, "--inputs", f"image={wrong}", "--dump", directory / "dump", "--soc", "57")
+    assert "is left out" in result.expect(1).err, result
+    assert dumped_tensors(directory / "dump")
+
+
+@check
+def accepted_models_are_validated(program, directory):
+    for example, style in (("mini", "mnn"), ("mini", "model"), ("miniq", "mnn")):
+        model, _, _ = model_files(example)
+        args = [*model, "--soc", "57", "--as", style]
+        document = on_the_library(program, "htp validate", *args, "--format", "json").expect(0).document()
+        validate(document, "validation")
+        assert document["all_accepted"] and document["finalize"]["finalized"] and document["soc"] == 57
+        assert all(node["accepted"] for operator in document["operators"] for node in operator["nodes"])
+    text = on_the_library(program, "htp validate", *args).expect(0).out
+    assert text.endswith("every operator is accepted\n"), text
+
+
+@check
+def refusals_are_told_in_the_librarys_words(program, directory):
+    # The library takes a SoC of v89, but has no half precision for it.
+    model, _, _ = model_files("mini")
+    args = [*model, "--arch", "v89", "--no-finalize"]
+    document = on_the_library(program, "htp validate", *args, "--format", "json").expect(1).document()
+    validate(document, "validation")
+    refused = [node for operator in document["operators"] for node in operator["nodes"] if not node["accepted"]]
+    assert refused and not document["all_accepted"] and document["finalize"] is None
+    assert all(node["code"] and node["code_name"] and node["reasons"] for node in refused), refused[:3]
+    text = on_the_library(program, "htp validate", *args).expect(1).out
+    assert "error[QD0401]: " in text and "library says: " in text and "source/backend/qnn/execution/" in text, text
+
+
+@check
+def a_library_that_cannot_be_used_is_named(program, directory):
+    model, inputs, _ = model_files("mini")
+    other = directory / "libQnnHtp.so"
+    other.write_text("text")
+    for verb, more in (("htp validate", []), ("emulate", [*inputs, "--dump", directory / "dump"]),
+                       ("htp context", ["--output", directory / "m.bin"])):
+        result = program.run(*verb.split(), *model, *more, "--soc", "57", "--library", directory / "none.so")
+        fails_without_output(result, "none.so is not there")
+        result = program.run(*verb.split(), *model, *more, "--soc", "57", "--library", other)
+        fails_without_output(result, "libQnnHtp.so is not an ELF file")
+    plain = next(iter(pathlib.Path("/lib/x86_64-linux-gnu").glob("libz.so.1")), None)
+    if plain:
+        result = program.run("htp", "validate", *model, "--soc", "57", "--library", plain)
+        fails_without_output(result, str(plain))
+
+
+def worker_of(pid):
+    """The process id of the program's worker, once there is one."""
+    for _ in range(20000):
+        with open(f"/proc/{pid}/task/{pid}/children") as file:
+            children = file.read().split()
+        for child in children:
+            try:
+                if b"--qnn-worker" in pathlib.Path(f"/proc/{child}/cmdline").read_bytes():
+                    return int(child)
+            except OSError:  # it has just ended
+                pass
+        time.sleep(0.0005)
+    raise AssertionError("no worker was started")
+
+
+@check
+def a_killed_worker_is_an_error_that_says_so(program, directory):
+    model, inputs, _ = model_files("mini")
+    command = [program.binary, "emulate", *model, *inputs, "--dump", directory / "dump", "--soc", "57", "--library", htp_library()]
+    process = subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=program.environment())
+    os.kill(worker_of(process.pid), signal.SIGKILL)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 2 and out == b"", (process.returncode, out)
+    assert b"qnn-debug: error: " in err and b"SIGKILL" in err, err
+    assert not list((directory / "dump").glob("manifest_*")), "half a dump was left"
+
+
+@check
+def context_binaries_are_written_and_read(program, directory):
+    model, _, _ = model_files("mini")
+    binary = directory / "mini.bin"
+    written = on_the_library(program, "htp context", *model, "--soc", "57", "--output", binary, "--format", "json").expect(0).document()
+    validate(written, "context")
+    read = on_the_library(program, "htp context", "--info", binary, "--format", "json").expect(0).document()
+    assert read == written and read["bytes"] == binary.stat().st_size
+    assert read["made_for"] == {"soc": 57, "name": "SM8650", "arch": "v75"} and read["made_by"]["build_id"].startswith("v2.")
+    (graph,) = read["graphs"]
+    assert [(t["name"], t["dtype"], t["dims"]) for t in graph["inputs"] + graph["outputs"]] == [
+        ("t0", "f32", [1, 3, 64, 64]), ("t91", "f32", [1, 10])]
+    assert read["fits"] is None and read["checked_against"] is None
+
+
+@check
+def context_binaries_are_checked_against_device_and_model(program, directory):
+    model, _, _ = model_files("mini")
+    binary = directory / "mini.bin"
+    on_the_library(program, "htp context", *model, "--soc", "57", "--output", binary).expect(0)
+    info = ["--info", binary]
+    good = on_the_library(program, "htp context", *info, *model, "--soc", "57", "--runtime", "2.51").expect(0)
+    assert "it fits: SM8650 (57), v75; QNN 2.51; model " in good.out, good
+    arch = on_the_library(program, "htp context", *info, "--soc", "8 Gen 2").expect(1)
+    assert "error: made for v75, but the device has v73" in arch.out and "it does not fit" in arch.out, arch
+    old = on_the_library(program, "htp context", *info, "--runtime", "2.37", "--format", "json").expect(1).document()
+    validate(old, "context")
+    assert old["fits"] is False and old["remarks"][0]["subject"] == "version"
+    other = on_the_library(program, "htp context", *info, *model_files("miniq")[0], "--format", "json").expect(1).document()
+    validate(other, "context")
+    assert {remark["subject"] for remark in other["remarks"]} <= {"input", "output"}, other["remarks"]
+
+
+@check
+def context_says_what_is_wrong(program, directory):
+    model, _, _ = model_files("mini")
+    fails_without_output(program.run("htp", "context"), "--model", "--info")
+    fails_without_output(program.run("htp", "context", *model), "--output")
+    fails_without_output(program.run("htp", "context", *model, "--output", "-"), "not written to standard output")
+    fails_without_output(program.run("htp", "context", "--info", "x", "--runtime", "new"), "--runtime: `new` is no QNN version")
+    fails_without_output(on_the_library(program, "htp context", "--info", directory / "none.bin"), "none.bin")
+    broken = directory / "broken.bin"
+    for content in (b"", b"no context binary", b"\0" * 4096):
+        broken.write_bytes(content)
+        fails_without_output(on_the_library(program, "htp context", "--info", broken), "broken.bin")
+    on_the_library(program, "htp context", *model, "--soc", "57", "--output", broken).expect(0)
+    os.truncate(broken, broken.stat().st_size // 2)
+    result = on_the_library(program, "htp context", "--info", broken)
+    assert result.status in (0, 2), result  # the description stands in front: it may still be readable
 
 
 def main():

@@ -82,7 +82,10 @@ TEST(FixedPointBound, IsAFractionOfAStepAndClips) {
   EXPECT_EQ(bound.y, 0);
   EXPECT_EQ(bound.clip, (ValueRange{-64, 63.5}));
   const Bound wide = bounds->of_fixed_point("Conv2d", DType::ufixed16, {0.5, -100});
-  EXPECT_EQ(wide.y, bounds->of("Conv2d").y) << "16 bits were not measured";
+  EXPECT_EQ(wide.y, bounds->of("Conv2d").y);
+  EXPECT_GT(wide.magnitude, 0) << "errors of 16-bit sums grow with their terms";
+  EXPECT_GT(wide.absolute, 0.5) << "more than a step";
+  EXPECT_EQ(bounds->of_fixed_point("ElementWiseAdd", DType::ufixed16, {0.5, 0}).magnitude, 0);
   EXPECT_EQ(wide.clip, (ValueRange{-50, 32717.5}));
   EXPECT_GE(bounds->of_fixed_point("Conv2d", DType::sfixed8, {1e-3, kLowest}).absolute, 0.25)
       << "neighbouring floats near 2^31 steps of 1e-3";
@@ -510,6 +513,23 @@ TEST(Quantized, AnOperatorInHalfIsReplayedFromTheDequantizedCopyThatItReads) {
   EXPECT_THAT(findings_of(d), IsEmpty());
   EXPECT_EQ(row_of(d, "QnnTensor_7").tensor, "t2");
   EXPECT_EQ(row_of(d, "t3").bound_ratio, 0.0);
+}
+
+TEST(Quantized, ACopyBelongsToTheTensorThatItsReaderReads) {
+  Network network;
+  network.bias.assign(kOutputs, 100);  // the ReLU changes nothing: t2 and t3 hold the same bytes
+  const Device device(network);
+  std::vector<Entry> entries = device.run();
+  ASSERT_EQ(entry_named(entries, "t2").integers, entry_named(entries, "t3").integers);
+  const Stored half{DType::f16, {}};
+  const std::vector<double> copy =
+      map(entry_named(entries, "t3").integers, [&](std::int32_t q) { return double{to_half(device.conv.real(q))}; });
+  entry_named(entries, "t4_cast") = {"t4_cast", half, {}, copy, "1x4x2x4", kNoEncoding};  // one value throughout
+  entry_named(entries, "t4").reals = copy;
+  entries.push_back({"QnnTensor_7", half, {}, copy, "1x2x4x4", kNoEncoding});
+  const Diagnosis d = diagnose_run(network, entries);
+  EXPECT_EQ(row_of(d, "QnnTensor_7").tensor, "t3");
+  EXPECT_EQ(row_of(d, "t4_cast").bound_ratio, 0.0);
 }
 
 // --- Encodings in a run

@@ -90,12 +90,13 @@ stub ctest 'for argument; do [[ $previous == --output-junit ]] && file=$argument
 printf "<?xml version=\"1.0\"?>\n<testsuite name=\"x\"\n\ttests=\"3\"\n\tfailures=\"1\"\n\tdisabled=\"0\"\n\tskipped=\"1\"\n>" >"$file"
 exit 8'
 : >"$work/house/tests/requirements.txt"
+: >"$work/house/tests/requirements-optional.txt"
 mkdir -p "$work/house/.venv/bin" "$work/house/build/asan"
 cp "$work/house/tests/requirements.txt" "$work/house/.venv/installed-requirements.txt"
 printf '#!/bin/bash\necho "1 passed, 0 failed, 0 skipped"\n' >"$work/house/.venv/bin/python"
 chmod +x "$work/house/.venv/bin/python"
 last_line() { stubbed "$work/house/x" test 2>/dev/null | tail -n 1; }
-expect 'sums up in the last line' 1 '^4 passed, 2 failed, 3 skipped$' last_line
+expect 'sums up in the last line' 1 '^5 passed, 2 failed, 3 skipped$' last_line
 expect 'a failed test is a failure' 1 '^SKIPPED corpus: ' stubbed "$work/house/x" test
 stub cmake '[[ $1 == --preset ]]'
 expect 'a failed build is a failure' 1 '^0 passed, 2 failed, 0 skipped$' stubbed "$work/house/x" test

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ops/op.h"
+#include "ops/qnn_mapping.h"
 #include "ops/support/activation.h"
 #include "ops/support/convolution_kernel.h"
 
@@ -74,6 +75,8 @@ class ConvolutionFamily final : public Op {
 
   Result<std::vector<TensorSpec>> infer(std::span<const Operand> inputs) const override;
   Result<std::vector<Stage>> lower(const LowerContext& context) const override;
+  QnnMappingResult qnn_mapping(const QnnContext& context) const override;
+  bool runs_quantized(DType type) const override;
   bool has_constants() const override { return true; }
   bool is_parameter(int input) const override { return input >= 1 && !parameters_.out_extents.empty(); }
   Layout output_layout(std::span<const Operand>) const override { return Layout::channel_last; }
