@@ -142,6 +142,7 @@ struct RunInfo {
   std::string library, mnn;       // versions, when a log or run.json tells them; empty: null
   double tolerance_scale = 1;
   bool inputs_given = false;
+  std::string witness;  // Witness::name(); empty: none was called
 };
 
 struct Diagnosis {

@@ -85,6 +85,7 @@ Json run_json(const RunInfo& run) {
   object.set("mnn", text_or_null(run.mnn));
   object.exact("tolerance_scale", run.tolerance_scale);
   object.set("inputs_given", run.inputs_given);
+  if (!run.witness.empty()) object.set("witness", run.witness);
   return std::move(object).finish();
 }
 

@@ -2006,11 +2006,11 @@ def htp_library():
 
 
 @check
-def options_of_htp_are_documented(program, directory):
-    section = re.search(r"^## htp\n(.*?)(?=^## |\Z)", (ROOT / "docs" / "cli.md").read_text(), re.M | re.S).group(1)
-    for verb in HTP_VERBS:
-        for option in re.findall(r"--[a-z][a-z-]+", program.run("htp", verb, "--help").out.split("Options:")[1]):
-            assert option in section or option == "--help", f"htp {verb} {option} is not in docs/cli.md"
+def options_are_documented_where_their_command_is(program, directory):
+    sections = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", (ROOT / "docs" / "cli.md").read_text(), re.M | re.S))
+    for command in (["diagnose"], ["emulate"], ["quantize"], *(["htp", verb] for verb in HTP_VERBS)):
+        for option in re.findall(r"--[a-z][a-z-]+", program.run(*command, "--help").out.split("Options:")[1]):
+            assert option in sections[command[0]] or option == "--help", f"{' '.join(command)} {option} is not in docs/cli.md"
 
 
 @check
@@ -2098,6 +2098,20 @@ def emulation_is_what_mnn_dumped_bit_for_bit(program, directory):
         run = json.loads((target / "run.json").read_text())
         validate(run, "run")
         assert run["style"] == "mnn" and run["tensors"] == len(ours) and run["refused"] == []
+
+
+@check
+def the_witness_tells_whose_fault_it_is(program, directory):
+    model, inputs, _ = model_files("mini")
+    dump = ROOT / "examples" / "mini" / "broken" / "dump"
+    result = on_the_library(program, "diagnose", *model, *inputs, "--dump", dump, "--soc", "57", "--witness", "htp", "--format", "json")
+    document = result.expect(1).document()
+    validate(document, "diagnosis")
+    assert re.fullmatch(r"\S+ v2\.\d+\S*, SoC 57 \(v75\)", document["run"]["witness"]), document["run"]
+    evidence = " ".join(document["findings"][0]["evidence"])
+    assert "computes it rightly" in evidence and "MNN's mapping is at fault" in evidence, evidence
+    fails_without_output(program.run("diagnose", *model, *inputs, "--dump", dump, "--witness", "htp", "--library", directory / "none.so"),
+                         "--witness htp: ", "none.so is not there")
 
 
 @check
