@@ -241,6 +241,7 @@ class Diagnoser {
     }
     row.bound_ratio = replayed.bound_ratio();
     for (const JudgedStage& stage : replayed.judged) record_stage(node, replayed.stages[stage.stage], stage);
+    if (out_.details) add_details(node, replayed);
     if (have_baseline) compare_outputs_with_baseline(node, &replayed, row);
     const JudgedStage* broken = replayed.first_broken();
     row.status = broken != nullptr || encoding ? OpStatus::broken
@@ -268,6 +269,20 @@ class Diagnoser {
       row.op_index = node.index;
       row.dims = judged.device.dims();
       row.layout = std::string(name_of(stage.layout, judged.device.rank()));
+    }
+  }
+
+  void add_details(const OpNode& node, const ReplayedOp& replayed) {
+    for (const JudgedStage& judged : replayed.judged) {
+      const Tensor magnitude =
+          judged.bound.magnitude > 0 ? replayer_.magnitude_of(replayed, judged.stage, rounding_) : Tensor();
+      TensorDetails details;
+      details.name = run_.entry(judged.entry).name;
+      details.op_index = node.index;
+      details.histogram = histogram_of(judged.device.f32(), judged.reference.f32(), kHistogramBins);
+      details.errors = map_errors(judged.device.f32(), judged.reference.f32(), magnitude.f32(), judged.device.dims(),
+                                  judged.bound, judged.judgement.right() ? kSoundMap : kBrokenMap);
+      out_.details->tensors.push_back(std::move(details));
     }
   }
 
@@ -825,6 +840,7 @@ Result<Diagnosis> judge_dump(const Model& model, const DiagnoseOptions& options,
   out.run = opened.info();
   out.notes = opened.notes();
   if (options.explain_bounds) out.bounds.emplace();
+  if (options.details) out.details.emplace();
   Diagnoser diagnoser(model, options, opened, out);
   if (auto done = diagnoser.diagnose(); !done) return fail(done.error());
   if (out.bounds) {
@@ -850,8 +866,17 @@ bool tells_why_nothing_ran(const Diagnosis& diagnosis) {
   });
 }
 
+void list_parameters(const Model& model, Diagnosis& out) {
+  if (!out.details) out.details.emplace();
+  for (const OpNode& node : model.graph().ops) {
+    std::vector<OperatorParameter> parameters = operator_parameters(model, node.index);
+    if (!parameters.empty()) out.details->operators.push_back({node.index, std::move(parameters)});
+  }
+}
+
 void finish(const Model& model, const DiagnoseOptions& options, Diagnosis& out) {
   out.model = model_info(model);
+  if (options.details) list_parameters(model, out);
   out.run.log = options.log_file;
   if (options.log) {
     join_log(model, *options.log, out);

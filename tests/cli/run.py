@@ -9,6 +9,7 @@ instead of comparing with them. The last line is "N passed, N failed, N skipped"
 
 import argparse
 import fcntl
+import hashlib
 import json
 import os
 import pathlib
@@ -1156,6 +1157,48 @@ def baseline_on_a_full_disk_is_an_error(program, directory):
                          directory / "ref", preexec_fn=limit_file_size)
     fails_without_output(result, "ref")
     assert not json.loads((directory / "ref" / "index.json").read_text())["complete"]
+
+
+# --- details ---------------------------------------------------------------------------------------------------------------------
+
+
+def diagnose_with_details(program, directory, run, *args):
+    """The document and its details, both checked against their schemas."""
+    target = directory / "out" / "d.json"
+    target.parent.mkdir(exist_ok=True)
+    details = directory / "d.qdd"
+    status = 1 if run == "broken" else 0
+    program.run(*program.diagnose_args(run), "--details", details, "--output", target, "--format", "json", *args).expect(status)
+    document, parts = json.loads(target.read_text()), json.loads(details.read_text())
+    validate(document, "diagnosis")
+    validate(parts, "details")
+    assert document["details"] == {"file": "../d.qdd", "sha256": hashlib.sha256(details.read_bytes()).hexdigest()}
+    return document, parts
+
+
+@check
+def details_hold_every_judged_tensor(program, directory):
+    for run in ("clean", "broken"):
+        document, details = diagnose_with_details(program, directory, run)
+        by_name = {tensor["name"]: tensor for tensor in details["tensors"]}
+        judged = {tensor["name"]: tensor for tensor in document["tensors"] if tensor["bound_ratio"] is not None}
+        assert len(by_name) == len(details["tensors"]) >= 50
+        for name, tensor in by_name.items():
+            histogram, count = tensor["histogram"], judged[name]["local"]["count"]
+            assert sum(histogram["device"]) + histogram["device_outside"] == count, name
+            assert sum(histogram["reference"]) + histogram["reference_outside"] == count, name
+            worst = max(filter(None, tensor["errors"]["plane"]["bound_ratio"]), default=0)
+            assert abs(worst - judged[name]["bound_ratio"]) <= 0.01 * worst + 1e-3, (name, worst, judged[name]["bound_ratio"])
+        replayed = {op["index"]: op["replay"] for op in details["operators"] if op["replay"]}
+        assert sorted(replayed) == sorted({finding["op_index"] for finding in document["findings"] if finding["kind"] == "bug"})
+        for replay in replayed.values():
+            validate(replay, "replay")
+            assert any(tried["decisive"] for stage in replay["stages"] for tried in stage["tried"])
+
+
+@check
+def details_that_cannot_be_written_are_an_error(program, directory):
+    fails_without_output(program.run(*program.diagnose_args(), "--details", directory / "none" / "d.qdd"), "d.qdd")
 
 
 # --- quantize ------------------------------------------------------------------------------------------------------------------
