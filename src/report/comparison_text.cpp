@@ -13,8 +13,6 @@
 namespace qnndbg {
 namespace {
 
-constexpr std::size_t kLabel = 10;         // width of the row labels, as in finding_text.h
-constexpr std::size_t kGutter = 6;         // "   |  "
 constexpr std::size_t kFindingsShown = 8;  // of a change; the rest is counted
 constexpr std::size_t kOperatorsShown = 15;
 
@@ -68,6 +66,16 @@ std::string place_of(const ComparedFinding& f) {
   return tensor.empty() ? text : fmt::format("{}, tensor {}", text, terminal_safe(tensor));
 }
 
+/// The run, and where it was read from: the models of both are usually called the same.
+std::string side_text(const Diagnosis& d) {
+  const std::string& source = d.run.dump.empty() ? d.run.log : d.run.dump;
+  return source.empty() ? run_text(d) : fmt::format("{} ({})", run_text(d), terminal_safe(source));
+}
+
+std::string judged_share(const Diagnosis& d) {
+  return fmt::format("{} of {}", d.coverage.ops_judged, d.coverage.ops_dumped);
+}
+
 /// "and 3 more (--format json)"
 std::string more_text(std::size_t all, std::size_t shown) {
   return all > shown ? fmt::format("  and {} more (--format json)\n", all - shown) : "";
@@ -94,8 +102,8 @@ class ComparisonText {
   void headline() {
     const std::string name = fmt::format("qnn-debug {}", style_.version);
     out_ += paint(style_, Paint::bold, name) + "   two diagnoses compared\n";
-    out_ += "  before    " + wrap(run_text(c_.before), 12, width()) + '\n';
-    out_ += "  after     " + wrap(run_text(c_.after), 12, width()) + '\n';
+    out_ += "  before    " + wrap(side_text(c_.before), 12, width()) + '\n';
+    out_ += "  after     " + wrap(side_text(c_.after), 12, width()) + '\n';
   }
 
   /// The runs may not be comparable.
@@ -124,11 +132,12 @@ class ComparisonText {
     const std::size_t painted = std::min(label.size(), text.size());
     out_ += paint(style_, paint_of(f), text.substr(0, painted)) + text.substr(painted) + '\n';
     if (const std::string place = place_of(f); !place.empty()) out_ += fmt::format("  --> {}\n", place);
-    row("before", state_of(f.before, f.operator_before));
-    row("after", state_of(f.after, f.operator_after));
-    if (!f.what.empty()) step("changed", what_text(f));
+    out_ += row_text(style_, "before", state_of(f.before, f.operator_before));
+    out_ += row_text(style_, "after", state_of(f.after, f.operator_after));
+    if (!f.what.empty()) out_ += step_text(style_, "changed", what_text(f));
     if (!f.reason.empty())
-      step("note", fmt::format("{}: {}", f.before ? "not fixed" : "maybe not new", terminal_safe(f.reason)));
+      out_ += step_text(style_, "note",
+                        fmt::format("{}: {}", f.before ? "not fixed" : "maybe not new", terminal_safe(f.reason)));
   }
 
   static std::string what_text(const ComparedFinding& f) {
@@ -136,13 +145,6 @@ class ComparisonText {
     for (const std::string& what : f.what)
       words.push_back(what != "error" ? what : f.error == Trend::worse ? "larger error" : "smaller error");
     return fmt::format("{}", fmt::join(words, ", "));
-  }
-
-  void row(std::string_view label, std::string_view text) {
-    out_ += fmt::format("   |  {:<{}}{}\n", label, kLabel, text);
-  }
-  void step(std::string_view label, std::string_view text) {
-    out_ += fmt::format("   = {:<{}} {}\n", label, kLabel, wrap(text, kGutter + kLabel, width()));
   }
 
   /// Operators that are judged in one of the runs only. Those that are right in one and wrong in the other are
@@ -188,6 +190,7 @@ class ComparisonText {
                       .paint = paint_of(trend)});
     };
     add("verdict", std::string(name_of(c_.before.verdict)), std::string(name_of(c_.after.verdict)), c_.verdict);
+    add("operators judged", judged_share(c_.before), judged_share(c_.after), Trend::same);
     for (const OpStatus status :
          {OpStatus::broken, OpStatus::consequence, OpStatus::right, OpStatus::inherited, OpStatus::not_judged}) {
       const long long before = count_of(c_.before, status);

@@ -56,25 +56,6 @@ std::string shape_of(const TensorRow& row) {
   return text;
 }
 
-std::string row_text(const TextStyle& style, std::string_view label, std::string_view text) {
-  const std::string wrapped = wrap(text, kGutter + kLabel, static_cast<std::size_t>(style.width));
-  std::string out = fmt::format("   |  {:<{}}", label, kLabel);
-  // Continuation lines keep the gutter.
-  for (std::size_t begin = 0;;) {
-    const std::size_t end = wrapped.find('\n', begin);
-    out += wrapped.substr(begin, end - begin);
-    out += '\n';
-    if (end == std::string::npos) return out;
-    out += "   |";
-    begin = end + 1 + 4;
-  }
-}
-
-std::string step_text(const TextStyle& style, std::string_view label, std::string_view text) {
-  return fmt::format("   = {:<{}} {}\n", label, kLabel,
-                     wrap(text, kGutter + kLabel, static_cast<std::size_t>(style.width)));
-}
-
 std::string figure_or_dash(const std::optional<double>& value) { return value ? figure(*value) : std::string("-"); }
 
 /// Constants and shapes carry no error.
@@ -208,6 +189,25 @@ TableRow neighbour_row(const OperatorRow& row, const Network& network, bool is_c
 }
 
 }  // namespace
+
+std::string row_text(const TextStyle& style, std::string_view label, std::string_view text) {
+  const std::string wrapped = wrap(text, kGutter + kLabel, static_cast<std::size_t>(style.width));
+  std::string out = fmt::format("   |  {:<{}}", label, kLabel);
+  // Continuation lines keep the gutter.
+  for (std::size_t begin = 0;;) {
+    const std::size_t end = wrapped.find('\n', begin);
+    out += wrapped.substr(begin, end - begin);
+    out += '\n';
+    if (end == std::string::npos) return out;
+    out += "   |";
+    begin = end + 1 + 4;
+  }
+}
+
+std::string step_text(const TextStyle& style, std::string_view label, std::string_view text) {
+  return fmt::format("   = {:<{}} {}\n", label, kLabel,
+                     wrap(text, kGutter + kLabel, static_cast<std::size_t>(style.width)));
+}
 
 std::string op_title(std::string_view type, std::string_view name) {
   if (name.empty()) return terminal_safe(type);

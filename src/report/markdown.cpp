@@ -28,16 +28,6 @@ std::string and_more(std::size_t all, std::size_t shown, std::string_view noun) 
                      plural(static_cast<long long>(all - shown), fmt::format("more {}", noun)));
 }
 
-/// "Convolution `name` is computed without its bias": the name as code, the rest as a sentence. A title that is not of
-/// that form is code as a whole.
-std::string title_of(const Finding& finding) {
-  const std::string begin = fmt::format("{} `{}`", finding.op_type, finding.op);
-  if (finding.op_type.empty() || finding.op.empty() || !finding.title.starts_with(begin))
-    return markdown_code(finding.title);
-  return fmt::format("{} {}{}", markdown_code(finding.op_type), markdown_code(finding.op),
-                     markdown_sentence(finding.title.substr(begin.size())));
-}
-
 std::string operator_of(int index, const Network& network) {
   const OperatorRow* row = network.op(index);
   const std::string number = markdown_code(fmt::format("#{}", index));
@@ -90,8 +80,8 @@ std::string evidence_of(const Finding& finding) {
 
 std::string section_of(const Finding& finding, const Network& network, const Diagnosis& d) {
   const bool warning = finding.kind == FindingKind::warning;
-  std::string out =
-      fmt::format("\n### {} {}: {}\n\n", warning ? "warning" : "error", markdown_code(finding.id), title_of(finding));
+  std::string out = fmt::format("\n### {} {}: {}\n\n", warning ? "warning" : "error", markdown_code(finding.id),
+                                markdown_sentence(finding.title));
   if (const std::string place = place_of(finding, network, d); !place.empty()) out += bullet("Where", place);
   if (!finding.cause.empty()) out += bullet("Cause", cause_of(finding));
   if (finding.local_error) out += bullet("Local error", error_of(*finding.local_error));
@@ -115,10 +105,13 @@ std::string findings_of(const Diagnosis& d, const Network& network) {
   return out + and_more(d.findings.size(), shown, "finding");
 }
 
+/// Not where it decides nothing beside a dump.
 std::string log_of(const Diagnosis& d, std::span<const SimilarCase> cases) {
-  if (!d.log || (d.verdict == Verdict::clean && d.log->class_id == "not_decidable")) return {};
-  std::string out = "\n### Log\n\n" + bullet(d.log->class_id == "not_decidable" ? "Not decidable" : "Says",
-                                             markdown_sentence(d.log->summary));
+  const bool undecided = d.log && d.log->class_id == "not_decidable";
+  if (!d.log || (undecided && !d.run.dump.empty())) return {};
+  std::string out = fmt::format("\n### Log\n\n{}{}\n", undecided ? "" : markdown_code(d.log->class_id) + ": ",
+                                markdown_sentence(d.log->summary));
+  if (!cases.empty()) out += '\n';
   for (const SimilarCase& match : cases)
     out += bullet("Seen before", fmt::format("{} {} ({})", markdown_code(match.known.id),
                                              markdown_sentence(match.known.title), figure(match.similarity)));
