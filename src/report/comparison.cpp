@@ -317,23 +317,28 @@ long long right_change(const Comparison& c, Trend trend) {
   });
 }
 
-std::vector<std::string> words(const Comparison& c, Trend trend, FindingChange alone, std::string_view findings,
-                               std::string_view judged, std::string_view right, std::string_view output) {
+/// How to say it, by trend.
+struct Words {
+  std::string_view findings, right, judged, output;
+};
+
+std::vector<std::string> list_of(const Comparison& c, Trend trend, FindingChange alone, const Words& words) {
   std::vector<std::string> out;
-  const auto add = [&out](long long count, std::string_view noun, std::string_view what) {
-    if (count > 0) out.push_back(fmt::format("{} {}", plural(count, noun), what));
+  const auto add = [&out](long long count, std::string_view before, std::string_view noun, std::string_view after) {
+    if (count > 0) out.push_back(fmt::format("{} {}{}{}{}", count, before, noun, count == 1 ? "" : "s", after));
   };
   if (c.verdict == trend)
     out.push_back(fmt::format("the verdict, {} after {}", name_of(c.after.verdict), name_of(c.before.verdict)));
-  add(count_of(c, alone), "finding", findings);
-  if (trend == Trend::worse) add(count_of(c, FindingChange::found), "finding", "where nothing could be shown before");
-  add(right_change(c, trend), "operator", right);
-  add(judged_change(c, trend), "operator", judged);
+  add(count_of(c, alone), words.findings, "finding", "");
+  if (trend == Trend::worse)
+    add(count_of(c, FindingChange::found), "", "finding", " where nothing could be shown before");
+  add(right_change(c, trend), "", "operator", words.right);
+  add(judged_change(c, trend), "", "operator", words.judged);
   if (c.before.verdict != Verdict::clean || c.after.verdict != Verdict::clean) return out;
   for (const ComparedOutput& row : c.outputs)
     if (row.trend == trend)
-      out.push_back(fmt::format("the end-to-end error of {}, {} {}", op_title(row.after.type, row.after.name), output,
-                                figure(row.after.end_to_end->max_rel)));
+      out.push_back(fmt::format("the end-to-end error of {}, {} {}", op_title(row.after.type, row.after.name),
+                                words.output, figure(row.after.end_to_end->max_rel)));
   return out;
 }
 
@@ -360,13 +365,17 @@ Comparison compare(Diagnosis before, Diagnosis after) {
 }
 
 std::vector<std::string> what_got_worse(const Comparison& c) {
-  return words(c, Trend::worse, FindingChange::appeared, "that was not there before", "no longer judged",
-               "wrong that was right", "up to");
+  return list_of(
+      c, Trend::worse, FindingChange::appeared,
+      {.findings = "new ", .right = " wrong now and right before", .judged = " no longer judged", .output = "up to"});
 }
 
 std::vector<std::string> what_got_better(const Comparison& c) {
-  return words(c, Trend::better, FindingChange::fixed, "fixed", "judged that was not", "right that was wrong",
-               "down to");
+  return list_of(c, Trend::better, FindingChange::fixed,
+                 {.findings = "fixed ",
+                  .right = " right now and wrong before",
+                  .judged = " judged now and not before",
+                  .output = "down to"});
 }
 
 std::string_view outcome_of(const Comparison& c) {

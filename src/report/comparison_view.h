@@ -19,7 +19,7 @@ std::string comparison_json(const Comparison& comparison);
 /// The same as Markdown, under the rules of markdown.h.
 std::string comparison_markdown(const Comparison& comparison, std::string_view version, std::string_view command);
 
-/// "2 findings fixed" or what got worse; one sentence.
+/// "clean after bug; findings: 2 fixed"
 std::string comparison_summary(const Comparison& comparison);
 
 }  // namespace qnndbg

@@ -246,9 +246,9 @@ std::string neighbours_text(const Finding& finding, const Network& network, cons
   for (const OperatorRow* row : network.producers(*culprit))
     if (rows.size() < kMostInputs && !is_set_aside(row)) rows.push_back(neighbour_row(*row, network, false));
   rows.push_back(neighbour_row(*culprit, network, true));
-  std::vector<const OperatorRow*> consumers = network.consumers(*culprit);
-  consumers.resize(std::min(consumers.size(), kMostConsumers));
-  for (const OperatorRow* row : consumers) rows.push_back(neighbour_row(*row, network, false));
+  std::size_t readers = 0;
+  for (const OperatorRow* row : network.consumers(*culprit))
+    if (!is_set_aside(row) && readers++ < kMostConsumers) rows.push_back(neighbour_row(*row, network, false));
 
   // Local: against the replay from the device's own inputs. Inherited and end to end: against the fp32 baseline.
   const std::vector<TableColumn> columns = {{.title = ""},

@@ -127,9 +127,11 @@ std::string consequence_sentence(const Finding& finding, const Network& network)
 
 Json result_message(const Finding& finding, const Network& network) {
   std::string text = finding.title;
+  std::string reason = fmt::format("{}", fmt::join(finding.evidence, "; "));
   if (!finding.cause.empty())
-    add_sentence(text, fmt::format("Cause: {}{}", finding.cause, finding.proven ? ", proven" : ""));
-  for (const std::string& sentence : finding.evidence) add_sentence(text, sentence);
+    reason = fmt::format("Cause: {}{}{}{}", finding.cause, finding.proven ? ", proven" : "", reason.empty() ? "" : ": ",
+                         reason);
+  add_sentence(text, reason);
   add_sentence(text, error_sentence(finding));
   if (finding.consequence_of) add_sentence(text, consequence_sentence(finding, network));
   return message(text);

@@ -90,15 +90,15 @@ TEST(Comparison, AFixIsAFix) {
   EXPECT_EQ(c.findings[0].operator_after->status, OpStatus::right);
   EXPECT_THAT(what_got_worse(c), IsEmpty());
   EXPECT_THAT(what_got_better(c),
-              ElementsAre("the verdict, clean after bug", "1 finding fixed", "1 operator right that was wrong"));
+              ElementsAre("the verdict, clean after bug", "1 fixed finding", "1 operator right now and wrong before"));
   EXPECT_EQ(outcome_of(c), "better");
 }
 
 TEST(Comparison, ARegressionIsWorse) {
   const Comparison c = compare(sound_sample(), bug_sample());
   EXPECT_THAT(changes_of(c), ElementsAre(FindingChange::appeared));
-  EXPECT_THAT(what_got_worse(c), ElementsAre("the verdict, bug after clean", "1 finding that was not there before",
-                                             "1 operator wrong that was right"));
+  EXPECT_THAT(what_got_worse(c),
+              ElementsAre("the verdict, bug after clean", "1 new finding", "1 operator wrong now and right before"));
   EXPECT_EQ(outcome_of(c), "worse");
 }
 
@@ -123,7 +123,7 @@ TEST(Comparison, LostCoverageIsWorse) {
   EXPECT_EQ(c.operators[0].trend, Trend::worse);
   EXPECT_THAT(what_got_worse(c), ElementsAre("1 operator no longer judged"));
   EXPECT_THAT(what_got_better(compare(not_judged_at(sound_sample(), 4), sound_sample())),
-              ElementsAre("1 operator judged that was not"));
+              ElementsAre("1 operator judged now and not before"));
 }
 
 TEST(Comparison, WhatCouldNotBeSeenBeforeStillFailsTheGate) {

@@ -49,7 +49,7 @@ TEST(Sarif, AResultPointsToTheOperatorAndToTheFileToOpen) {
   EXPECT_EQ(place["logicalLocations"][0]["name"], "upsample");
   EXPECT_THAT(result["message"]["text"].get<std::string>(),
               StartsWith("Interp `upsample` computes something else than the model asks for. Cause: "
-                         "resize_coordinate_mode_wrong, proven. replaying with"));
+                         "resize_coordinate_mode_wrong, proven: replaying with"));
   EXPECT_EQ(result["properties"]["local_error"]["bound_ratio"], 411.26);
   const json run = run_of(bug_sample());
   EXPECT_TRUE(run["originalUriBaseIds"]["MNN_ROOT"]["description"]["text"].is_string());
