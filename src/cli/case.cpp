@@ -17,6 +17,7 @@
 #include "cli/log_input.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/text_input.h"
 #include "knowledge/case_json.h"
 #include "knowledge/case_store.h"
 #include "report/cases_json.h"
@@ -35,27 +36,6 @@ struct StoreArguments {
   std::string store;  // empty: not given
   std::string format = "text";
 };
-
-/// All of a file, or of standard input for "-"; not more than a document may have.
-Result<std::string> read_text(const std::string& file) {
-  const bool standard_input = file == "-";
-  const std::string name = standard_input ? "standard input" : file;
-  const int descriptor = standard_input ? STDIN_FILENO : ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return fail("{}: {}", name, std::strerror(errno));
-  const std::unique_ptr<const int, void (*)(const int*)> closer(&descriptor, [](const int* d) {
-    if (*d != STDIN_FILENO) ::close(*d);
-  });
-  std::string text;
-  std::array<char, 1 << 16> buffer;
-  while (true) {
-    const ssize_t size = ::read(descriptor, buffer.data(), buffer.size());
-    if (size < 0 && errno == EINTR && !interrupted()) continue;
-    if (size < 0) return fail("{}: {}", name, std::strerror(errno));
-    if (size == 0) return text;
-    text.append(buffer.data(), static_cast<std::size_t>(size));
-    if (text.size() > kLargestCaseDocument) return fail("{}: more than {} bytes", name, kLargestCaseDocument);
-  }
-}
 
 /// What a verb has to say.
 struct Reply {
@@ -179,7 +159,7 @@ Result<KnownCase> case_from_options(const AddArguments& arguments) {
 
 Result<KnownCase> draft_of(const AddArguments& arguments) {
   if (arguments.file.empty()) return case_from_options(arguments);
-  const Result<std::string> text = read_text(arguments.file);
+  const Result<std::string> text = read_text(arguments.file, kLargestCaseDocument);
   if (!text) return fail(text.error());
   Result<KnownCase> draft = parse_case_draft(*text);
   if (!draft) return fail("{}: {}", arguments.file, draft.error().message);
@@ -451,7 +431,7 @@ std::string import_json(const ImportReport& report) {
 }
 
 Result<Reply> run_import(const ImportArguments& arguments, const Console& console) {
-  const Result<std::string> text = read_text(arguments.file);
+  const Result<std::string> text = read_text(arguments.file, kLargestCaseDocument);
   if (!text) return fail(text.error());
   // Before the store is opened, so that a bad document makes no file.
   if (const auto cases = parse_case_document(*text); !cases)

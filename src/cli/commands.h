@@ -23,6 +23,7 @@ void add_inspect(CLI::App& program, Session& session);
 void add_baseline(CLI::App& program, Session& session);
 void add_calibrate(CLI::App& program, Session& session);
 void add_replay(CLI::App& program, Session& session);
+void add_report(CLI::App& program, Session& session);
 void add_explain(CLI::App& program, Session& session);
 void add_case(CLI::App& program, Session& session);
 void add_doctor(CLI::App& program, Session& session);

@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/details.h"
+#include "cli/diagnosis_view.h"
 #include "cli/htp_library.h"
 #include "cli/interrupt.h"
 #include "cli/known_cases.h"
@@ -18,10 +19,7 @@
 #include "cli/run_options.h"
 #include "diagnose/log_evidence.h"
 #include "qnn/htp_witness.h"
-#include "report/bounds.h"
 #include "report/explanation.h"
-#include "report/json.h"
-#include "report/text.h"
 
 namespace qnndbg::cli {
 namespace {
@@ -48,13 +46,11 @@ struct Arguments {
   RunArguments run;
   std::string log;
   std::string store;
-  std::string format = "text";
-  std::string output;
   std::string details;
+  ViewArguments view;
   std::string witness;  // "htp", or empty
   HtpArguments htp;     // library and SDK of the witness
   bool explain_bounds = false;
-  int verbosity = 0;
 };
 
 void say_what_is_not_used(const Arguments& arguments, const Console& console) {
@@ -90,7 +86,7 @@ Result<void> add_details(const Arguments& arguments, const Model& model, Diagnos
                          Diagnosis& diagnosis) {
   const Result<std::string> document = details_document(model, std::move(options), diagnosis);
   if (!document) return fail(document.error());
-  diagnosis.details_file = name_details(arguments.details, arguments.output, *document);
+  diagnosis.details_file = name_details(arguments.details, arguments.view.output, *document);
   return write_file(arguments.details, *document);
 }
 
@@ -123,15 +119,9 @@ std::string render(const Diagnosis& diagnosis, const Arguments& arguments, const
   std::vector<SimilarCase> cases;
   if (diagnosis.log && diagnosis.verdict != Verdict::clean)
     cases = nearest_known_cases(arguments.store, fingerprint_of(*diagnosis.log), kMostCases, console);
-  if (arguments.format == "json") return to_json(diagnosis, cases);
-  TextStyle style = output_style(session.color);
-  style.verbosity = arguments.verbosity;
-  style.command = session.command_line;
-  // Standard input cannot be read again.
-  if (!arguments.log.empty() && arguments.log != "-")
-    style.log_command = fmt::format("qnn-debug explain {} --model {}", shell_word(arguments.log),
-                                    shell_word(arguments.run.files.model));
-  return to_text(diagnosis, style, cases) + bounds_text(diagnosis, style);
+  TextStyle style = view_style(arguments.view, session, /*repeatable=*/true);
+  style.log_command = log_command(arguments.log, arguments.run.files.model);
+  return view_of(diagnosis, cases, arguments.view.format, style);
 }
 
 int run(const Arguments& arguments, const Session& session) {
@@ -152,7 +142,7 @@ int run(const Arguments& arguments, const Session& session) {
     console.error("{}", diagnosis.error().message);
     return kExitFailed;
   }
-  const int delivered = deliver(arguments.output, render(*diagnosis, arguments, session, console), console);
+  const int delivered = deliver(arguments.view.output, render(*diagnosis, arguments, session, console), console);
   if (delivered != kExitClean) return delivered;
   return diagnosis->verdict == Verdict::clean ? kExitClean : kExitFound;
 }
@@ -161,8 +151,7 @@ void add_result(CLI::App& command, Arguments& arguments) {
   command.add_option("--log", arguments.log, "Console log or logcat of the run; - for standard input")
       ->type_name(kFileType);
   add_store_option(command, arguments.store);
-  add_choice(command, "-f,--format", arguments.format, {"text", "json"}, "What to print: for people, or the document");
-  command.add_option("-o,--output", arguments.output, "File to write instead of standard output")->type_name(kFileType);
+  add_view(command, arguments.view);
   command
       .add_option("--details", arguments.details,
                   "Also write histograms and error maps of every tensor to this file (.qdd), for a report")
@@ -173,7 +162,6 @@ void add_result(CLI::App& command, Arguments& arguments) {
   add_threads(command, arguments.run.threads);
   command.add_flag("--explain-bounds", arguments.explain_bounds,
                    "Also how far each operator is from its error bound, and what the bound rests on");
-  command.add_flag("-v,--verbose", arguments.verbosity, "Text: also what was not judged and why; -vv: every operator");
 }
 
 }  // namespace

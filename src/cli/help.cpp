@@ -16,6 +16,7 @@ const std::map<std::string, std::string, std::less<>>& examples() {
       {"qnn-debug",
        "  qnn-debug diagnose --model m.mnn --inputs inputs.json --dump dump     which operators are broken, and why\n"
        "  qnn-debug replay --model m.mnn --dump dump --op upsample              one operator in depth\n"
+       "  qnn-debug report --compare before.json after.json                     what was fixed, and what got worse\n"
        "  qnn-debug inspect m.mnn                                               operators and tensors of a model\n"
        "  qnn-debug baseline --model m.mnn --inputs inputs.json --output ref    every tensor in fp32, as .npy\n"
        "  qnn-debug explain run.log                                             what a log means; also: explain 1002\n"
@@ -46,6 +47,12 @@ const std::map<std::string, std::string, std::less<>>& examples() {
        "  qnn-debug replay --model m.mnn --dump dump --op upsample\n"
        "  qnn-debug replay --model m.mnn --dump dump --op '#25' --format json\n"
        "  qnn-debug replay --model m.mnn --dump dump --op t25 --extract case\n"},
+      {"report",
+       "  qnn-debug diagnose --model m.mnn --dump dump --format json --output diagnosis.json\n"
+       "  qnn-debug report diagnosis.json -v                                the text view, without running anything\n"
+       "  qnn-debug report diagnosis.json --format markdown                 to paste into an issue\n"
+       "  qnn-debug report diagnosis.json --format sarif -o qnn.sarif       for code scanning\n"
+       "  qnn-debug report --compare before.json after.json                 exit status 1 if something got worse\n"},
       {"explain",
        "  qnn-debug explain 1002                                what an error number means, by stage\n"
        "  qnn-debug explain 0xc26 --stage validate\n"

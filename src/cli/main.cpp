@@ -49,6 +49,7 @@ int run(int argc, char** argv) {
   add_baseline(program, session);
   add_calibrate(program, session);
   add_replay(program, session);
+  add_report(program, session);
   add_explain(program, session);
   add_doctor(program, session);
   add_case(program, session);

@@ -1,8 +1,9 @@
 #include "knowledge/case_json.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <unordered_set>
+
+#include "knowledge/guarded_json.h"
 
 namespace qnndbg {
 namespace {
@@ -15,115 +16,12 @@ constexpr std::size_t kDeepest = 8;                // a code is at depth 5: docu
 constexpr std::size_t kMostMembers = 64;           // of an object
 constexpr std::size_t kMostElements = kMostCases;  // of a list, whichever it is
 constexpr std::size_t kMostValues = 20'000'000;    // in all; bounds the memory of the parsed document
-constexpr std::size_t kLongestNamed = 80;          // bytes of a foreign word in a message
 
-/// A word of the document for a message.
-std::string shortened(std::string_view word) {
-  if (word.size() <= kLongestNamed) return std::string(word);
-  return std::string(word.substr(0, kLongestNamed)) + "...";
-}
-
-/// "line 3, column 7" of a byte of the text.
-std::string place_of(std::string_view text, std::size_t byte) {
-  const std::string_view before = text.substr(0, byte);
-  const auto line = std::count(before.begin(), before.end(), '\n') + 1;
-  const std::size_t last_break = before.rfind('\n');
-  const std::size_t column = last_break == std::string_view::npos ? byte : byte - last_break - 1;
-  return fmt::format("line {}, column {}", line, column + 1);
-}
-
-/// Goes over a document before anything is built from it, and stops at what no document of cases has. The parser behind
-/// it needs no stack, however deep the nesting is.
-class Guard final : public nlohmann::json_sax<Json> {
- public:
-  explicit Guard(std::string_view text) : text_(text) {}
-
-  const std::string& problem() const { return problem_; }
-
-  bool null() override { return value(); }
-  bool boolean(bool) override { return value(); }
-  bool number_integer(number_integer_t) override { return value(); }
-  bool number_unsigned(number_unsigned_t) override { return value(); }
-  bool number_float(number_float_t, const string_t&) override { return value(); }
-  bool string(string_t&) override { return value(); }
-  bool binary(binary_t&) override { return value(); }
-  bool start_object(std::size_t) override { return open(); }
-  bool start_array(std::size_t) override { return open(); }
-  bool end_object() override { return close(); }
-  bool end_array() override { return close(); }
-
-  bool key(string_t& name) override {
-    Level& level = levels_.back();
-    if (level.keys.size() == kMostMembers) return stop(fmt::format("more than {} fields in one object", kMostMembers));
-    if (std::find(level.keys.begin(), level.keys.end(), name) != level.keys.end())
-      return stop(fmt::format("\"{}\" appears twice", shortened(name)));
-    level.keys.push_back(name);
-    return true;
-  }
-
-  bool parse_error(std::size_t position, const std::string&, const nlohmann::json::exception& error) override {
-    const bool encoding = std::string_view(error.what()).find("ill-formed UTF-8") != std::string_view::npos;
-    // The position is the number of bytes read, the wrong one included.
-    problem_ = fmt::format("{}: not {}", place_of(text_, position > 0 ? position - 1 : 0),
-                           encoding ? "UTF-8" : "JSON, or cut off");
-    return false;
-  }
-
- private:
-  struct Level {
-    std::size_t elements = 0;
-    std::vector<std::string> keys;  // of an object; of a list none
-  };
-
-  bool stop(const std::string& why) {
-    problem_ = path() + why;
-    return false;
-  }
-
-  /// "cases[3].fingerprint: "
-  std::string path() const {
-    std::string out;
-    for (std::size_t i = 0; i + 1 < levels_.size(); ++i) {
-      const Level& level = levels_[i];
-      if (level.keys.empty())
-        out += fmt::format("[{}]", level.elements - 1);
-      else
-        out += (out.empty() ? "" : ".") + shortened(level.keys.back());
-    }
-    return out.empty() ? out : out + ": ";
-  }
-
-  bool value() {
-    if (++values_ > kMostValues) return stop("too many values in one document");
-    if (levels_.empty()) return true;
-    if (++levels_.back().elements > kMostElements) return stop(fmt::format("more than {} entries", kMostElements));
-    return true;
-  }
-
-  bool open() {
-    if (!value()) return false;
-    levels_.emplace_back();
-    return levels_.size() <= kDeepest || stop(fmt::format("nested more than {} deep", kDeepest));
-  }
-
-  bool close() {
-    levels_.pop_back();
-    return true;
-  }
-
-  std::string_view text_;
-  std::vector<Level> levels_;
-  std::size_t values_ = 0;
-  std::string problem_;
-};
-
-Result<Json> parse_json(std::string_view text) {
-  if (text.size() > kLargestCaseDocument)
-    return fail("{} bytes, at most {} are read; split the document", text.size(), kLargestCaseDocument);
-  Guard guard(text);
-  if (!Json::sax_parse(text, &guard)) return fail("{}", guard.problem());
-  return Json::parse(text, nullptr, /*allow_exceptions=*/false);
-}
+constexpr JsonLimits kLimits = {.bytes = kLargestCaseDocument,
+                                .depth = kDeepest,
+                                .members = kMostMembers,
+                                .elements = kMostElements,
+                                .values = kMostValues};
 
 // --- Reading fields. Every message begins with the place, which the caller completes with what is around it. ---------
 
@@ -170,7 +68,7 @@ Result<void> read_fingerprint_field(const std::string& key, const Json& value, F
     out.*list.values = std::move(*values);
     return {};
   }
-  return fail("fingerprint.{}: unknown field", shortened(key));
+  return fail("fingerprint.{}: unknown field", short_word(key));
 }
 
 Result<void> read_fingerprint(const Json& value, Fingerprint& out) {
@@ -214,7 +112,7 @@ Result<void> read_field(const std::string& key, const Json& value, KnownCase& ou
     return {};
   }
   std::string* const field = text_field(key, out);
-  if (field == nullptr) return fail("{}: unknown field", shortened(key));
+  if (field == nullptr) return fail("{}: unknown field", short_word(key));
   Result<std::string> text = read_string(value, key);
   if (!text) return fail(std::move(text.error()));
   *field = std::move(*text);
@@ -244,7 +142,7 @@ Result<const Json*> cases_of(const Json& document) {
     return fail("not a document of known cases: it has no \"schema\": \"{}\"", kSchema);
   if (*schema != kSchema) return fail("schema: not \"{}\", the only one that this version of qnn-debug reads", kSchema);
   for (const auto& [key, field] : document.items())
-    if (key != "schema" && key != "cases") return fail("{}: unknown field", shortened(key));
+    if (key != "schema" && key != "cases") return fail("{}: unknown field", short_word(key));
   const auto cases = document.find("cases");
   if (cases == document.end() || !cases->is_array()) return fail("cases: not a list");
   return &*cases;
@@ -287,7 +185,7 @@ std::string text_of(const Json& json, int indent) {
 }  // namespace
 
 Result<std::vector<KnownCase>> parse_case_document(std::string_view text) {
-  const Result<Json> document = parse_json(text);
+  const Result<Json> document = parse_guarded(text, kLimits);
   if (!document) return fail(document.error());
   const Result<const Json*> list = cases_of(*document);
   if (!list) return fail(list.error());
@@ -305,14 +203,14 @@ Result<std::vector<KnownCase>> parse_case_document(std::string_view text) {
 }
 
 Result<KnownCase> parse_case(std::string_view text) {
-  const Result<Json> value = parse_json(text);
+  const Result<Json> value = parse_guarded(text, kLimits);
   if (!value) return fail(value.error());
   if (!value->is_object()) return fail("not an object");
   return read_case(*value);
 }
 
 Result<KnownCase> parse_case_draft(std::string_view text) {
-  const Result<Json> value = parse_json(text);
+  const Result<Json> value = parse_guarded(text, kLimits);
   if (!value) return fail(value.error());
   if (!value->is_object()) return fail("a case is a JSON object");
   if (value->contains("cases")) return fail("a document of cases, not a case; read it with `qnn-debug case import`");

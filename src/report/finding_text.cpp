@@ -56,25 +56,6 @@ std::string shape_of(const TensorRow& row) {
   return text;
 }
 
-std::string row_text(const TextStyle& style, std::string_view label, std::string_view text) {
-  const std::string wrapped = wrap(text, kGutter + kLabel, static_cast<std::size_t>(style.width));
-  std::string out = fmt::format("   |  {:<{}}", label, kLabel);
-  // Continuation lines keep the gutter.
-  for (std::size_t begin = 0;;) {
-    const std::size_t end = wrapped.find('\n', begin);
-    out += wrapped.substr(begin, end - begin);
-    out += '\n';
-    if (end == std::string::npos) return out;
-    out += "   |";
-    begin = end + 1 + 4;
-  }
-}
-
-std::string step_text(const TextStyle& style, std::string_view label, std::string_view text) {
-  return fmt::format("   = {:<{}} {}\n", label, kLabel,
-                     wrap(text, kGutter + kLabel, static_cast<std::size_t>(style.width)));
-}
-
 std::string figure_or_dash(const std::optional<double>& value) { return value ? figure(*value) : std::string("-"); }
 
 /// Constants and shapes carry no error.
@@ -209,6 +190,25 @@ TableRow neighbour_row(const OperatorRow& row, const Network& network, bool is_c
 
 }  // namespace
 
+std::string row_text(const TextStyle& style, std::string_view label, std::string_view text) {
+  const std::string wrapped = wrap(text, kGutter + kLabel, static_cast<std::size_t>(style.width));
+  std::string out = fmt::format("   |  {:<{}}", label, kLabel);
+  // Continuation lines keep the gutter.
+  for (std::size_t begin = 0;;) {
+    const std::size_t end = wrapped.find('\n', begin);
+    out += wrapped.substr(begin, end - begin);
+    out += '\n';
+    if (end == std::string::npos) return out;
+    out += "   |";
+    begin = end + 1 + 4;
+  }
+}
+
+std::string step_text(const TextStyle& style, std::string_view label, std::string_view text) {
+  return fmt::format("   = {:<{}} {}\n", label, kLabel,
+                     wrap(text, kGutter + kLabel, static_cast<std::size_t>(style.width)));
+}
+
 std::string op_title(std::string_view type, std::string_view name) {
   if (name.empty()) return terminal_safe(type);
   return fmt::format("{} `{}`", terminal_safe(type), terminal_safe(name));
@@ -246,9 +246,9 @@ std::string neighbours_text(const Finding& finding, const Network& network, cons
   for (const OperatorRow* row : network.producers(*culprit))
     if (rows.size() < kMostInputs && !is_set_aside(row)) rows.push_back(neighbour_row(*row, network, false));
   rows.push_back(neighbour_row(*culprit, network, true));
-  std::vector<const OperatorRow*> consumers = network.consumers(*culprit);
-  consumers.resize(std::min(consumers.size(), kMostConsumers));
-  for (const OperatorRow* row : consumers) rows.push_back(neighbour_row(*row, network, false));
+  std::size_t readers = 0;
+  for (const OperatorRow* row : network.consumers(*culprit))
+    if (!is_set_aside(row) && readers++ < kMostConsumers) rows.push_back(neighbour_row(*row, network, false));
 
   // Local: against the replay from the device's own inputs. Inherited and end to end: against the fp32 baseline.
   const std::vector<TableColumn> columns = {{.title = ""},

@@ -15,6 +15,10 @@ std::string finding_text(const Finding& finding, const Diagnosis& diagnosis, con
 /// Only the first line of it, with the place at its end.
 std::string finding_line(const Finding& finding, const Diagnosis& diagnosis, const TextStyle& style);
 
+/// Parts of it: "   |  label     text" and "   = label      text", wrapped to the width.
+std::string row_text(const TextStyle& style, std::string_view label, std::string_view text);
+std::string step_text(const TextStyle& style, std::string_view label, std::string_view text);
+
 /// The operators around the finding's: who feeds it, itself, two that read it. Empty when the operator is not known.
 std::string neighbours_text(const Finding& finding, const Network& network, const TextStyle& style);
 

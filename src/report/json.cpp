@@ -1,11 +1,12 @@
 #include "report/json.h"
 
+#include <cmath>
+
 #include "report/cases_json.h"
 #include "report/explanation.h"
 #include "report/json_object.h"
 
 namespace qnndbg {
-namespace {
 
 Json error_json(const std::optional<ErrorFigure>& error) {
   if (!error) return nullptr;
@@ -15,8 +16,6 @@ Json error_json(const std::optional<ErrorFigure>& error) {
   object.number("bound_ratio", error->bound_ratio);
   return std::move(object).finish();
 }
-
-}  // namespace
 
 Json suspect_json(const std::optional<Suspect>& suspect) {
   if (!suspect) return nullptr;
@@ -103,6 +102,8 @@ Json coverage_json(const Coverage& coverage) {
               {"not_judged", std::move(not_judged)}};
 }
 
+}  // namespace
+
 Json finding_json(const Finding& finding) {
   return Json{{"id", finding.id},
               {"kind", name_of(finding.kind)},
@@ -124,6 +125,8 @@ Json finding_json(const Finding& finding) {
               {"suspect", suspect_json(finding.suspect)},
               {"next_steps", finding.next_steps}};
 }
+
+namespace {
 
 Json operator_json(const OperatorRow& row) {
   JsonObject object;
@@ -170,7 +173,10 @@ Json bound_use_json(const BoundUse& row) {
   object.exact("magnitude", row.bound.magnitude);
   object.exact("absolute", row.bound.absolute);
   object.number("bound_ratio", row.bound_ratio);
-  object.number("margin", row.margin());
+  // Of the ratio as it stands there, so that whoever reads the document and divides gets the same figure.
+  BoundUse shown = row;
+  if (std::isfinite(row.bound_ratio)) shown.bound_ratio = figure_json(row.bound_ratio).get<double>();
+  object.number("margin", shown.margin());
   object.set("basis", basis_json(row.basis));
   return std::move(object).finish();
 }

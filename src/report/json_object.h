@@ -57,7 +57,9 @@ Json list_of(const std::vector<Row>& rows, Convert convert) {
 /// Parts that several documents share.
 Json model_json(const ModelInfo& model);
 Json run_json(const RunInfo& run);
-Json metrics_json(const std::optional<Metrics>& metrics);     // null without them
+Json metrics_json(const std::optional<Metrics>& metrics);  // null without them
+Json error_json(const std::optional<ErrorFigure>& error);  // null without one
+Json finding_json(const Finding& finding);
 Json suspect_json(const std::optional<Suspect>& suspect);     // null without one
 Json encoding_json(const std::optional<Encoding>& encoding);  // null without one
 

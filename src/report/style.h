@@ -10,11 +10,12 @@ namespace qnndbg {
 struct TextStyle {
   bool color = false;
   bool unicode = true;
-  int width = 100;          // columns
-  int verbosity = 0;        // 1: what was not judged and why; 2: every operator
-  std::string version;      // of the program, for the headline
-  std::string command;      // command line that made this view; "next" lines build on it. Empty: no such line
-  std::string log_command;  // the one that explains the run's log. Empty: none
+  int width = 100;           // columns
+  int verbosity = 0;         // 1: what was not judged and why; 2: every operator
+  bool worst_first = false;  // operators by local error, not in the model's order
+  std::string version;       // of the program, for the headline
+  std::string command;       // command line that made this view; "next" lines build on it. Empty: no such line
+  std::string log_command;   // the one that explains the run's log. Empty: none
 };
 
 enum class Paint : unsigned char { none, bold, faint, error, warning, good, accent };

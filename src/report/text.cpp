@@ -11,6 +11,7 @@
 #include "report/finding_text.h"
 #include "report/network.h"
 #include "report/sparkline.h"
+#include "report/summary.h"
 #include "report/table.h"
 
 namespace qnndbg {
@@ -66,13 +67,6 @@ class TextView {
   void blank() { out_ += '\n'; }
   void line(std::string_view text) { out_ += wrap(text, 0, width()) + '\n'; }
 
-  long long count(OpStatus status) const {
-    return std::count_if(d_.operators.begin(), d_.operators.end(),
-                         [&](const OperatorRow& row) { return row.status == status; });
-  }
-
-  std::string precision() const;
-  std::string device() const;
   void headline();
   void notes();
   bool log_is_in_findings() const;
@@ -82,6 +76,7 @@ class TextView {
   void overview();
   void end_to_end();
   void largest_steps();
+  std::vector<const OperatorRow*> listed_operators() const;
   void operators();
   void not_judged();
   void coverage();
@@ -95,38 +90,9 @@ class TextView {
   std::string out_;
 };
 
-/// What the device computed in: the element types of the dumped activations, most frequent first. The fp32 and int32
-/// tensors at the graph's ends say nothing about it.
-std::string TextView::precision() const {
-  std::map<std::string, int> counts;
-  for (const TensorRow& row : d_.tensors) {
-    const bool computing = row.dtype == DType::f16 || is_quantized(row.dtype);
-    if (computing) ++counts[row.dtype == DType::f16 ? "fp16" : std::string(name_of(row.dtype))];
-  }
-  if (counts.empty()) return "fp32";
-  std::vector<std::pair<int, std::string>> ordered;
-  for (const auto& [name, number] : counts) ordered.emplace_back(-number, name);
-  std::sort(ordered.begin(), ordered.end());
-  return ordered.size() == 1 ? ordered[0].second : fmt::format("{} and {}", ordered[0].second, ordered[1].second);
-}
-
-std::string TextView::device() const {
-  if (d_.run.arch == "unknown") return "HTP architecture not told (--soc)";
-  return fmt::format("HTP {}", terminal_safe(d_.run.arch)) +
-         (d_.run.soc.empty() ? "" : fmt::format(", SoC {}", terminal_safe(d_.run.soc)));
-}
-
 void TextView::headline() {
   const std::string name = fmt::format("qnn-debug {}", style_.version);
-  std::string text =
-      d_.run.dump.empty()
-          ? fmt::format("{}: {}, no dump, {}", terminal_safe(d_.model.file), plural(d_.model.operators, "operator"),
-                        device())
-          : fmt::format("{}: {}, {}, {}, {}", terminal_safe(d_.model.file), plural(d_.model.operators, "operator"),
-                        plural(d_.run.dumped_tensors, "dumped tensor"), precision(), device());
-  if (d_.run.executions.size() > 1 && d_.run.execution)
-    text += fmt::format(", execution {} of {}", *d_.run.execution, d_.run.executions.size());
-  out_ += paint(style_, Paint::bold, name) + "   " + wrap(text, name.size() + 3, width()) + '\n';
+  out_ += paint(style_, Paint::bold, name) + "   " + wrap(run_text(d_), name.size() + 3, width()) + '\n';
 }
 
 void TextView::notes() {
@@ -206,7 +172,7 @@ void TextView::overview() {
     values.push_back(row.bound_ratio);
     rows.push_back(&row);
   }
-  const bool wanted = count(OpStatus::broken) > 0 || style_.verbosity >= 1;
+  const bool wanted = count_of(d_, OpStatus::broken) > 0 || style_.verbosity >= 1;
   const bool any = std::any_of(values.begin(), values.end(), [](const auto& value) { return value.has_value(); });
   if (!wanted || !any || !style_.unicode || style_.width < kNarrow || values.size() < kSmallestNetwork) return;
 
@@ -267,10 +233,25 @@ void TextView::largest_steps() {
   line(fmt::format("Largest steps of the end-to-end error: {}.", fmt::join(texts, ", ")));
 }
 
+/// In the model's order, or the largest local error first; then what was not judged, and what is no operator of the
+/// device.
+std::vector<const OperatorRow*> TextView::listed_operators() const {
+  std::vector<const OperatorRow*> rows;
+  for (const OperatorRow& row : d_.operators) rows.push_back(&row);
+  if (!style_.worst_first) return rows;
+  const auto rank = [](const OperatorRow* row) {
+    const double ratio = !row->bound_ratio ? -1 : std::isfinite(*row->bound_ratio) ? *row->bound_ratio : HUGE_VAL;
+    return std::pair(row->status != OpStatus::set_aside, ratio);
+  };
+  std::stable_sort(rows.begin(), rows.end(), [&](const auto* a, const auto* b) { return rank(a) > rank(b); });
+  return rows;
+}
+
 void TextView::operators() {
   blank();
   std::vector<TableRow> rows;
-  for (const OperatorRow& row : d_.operators) {
+  for (const OperatorRow* listed : listed_operators()) {
+    const OperatorRow& row = *listed;
     const std::optional<double> end = row.end_to_end ? std::optional(row.end_to_end->max_rel) : std::nullopt;
     rows.push_back({.cells = {fmt::format("#{}", row.index), terminal_safe(row.type), terminal_safe(row.name),
                               units_text(row.bound_ratio), end ? figure(*end) : "-", status_text(row.status)},
@@ -279,7 +260,7 @@ void TextView::operators() {
                                                                  : Paint::none});
   }
   const std::vector<TableColumn> columns = {
-      {.title = "#", .right = true},           {.title = "type"},
+      {.title = "#", .right = true},           {.title = "type", .shortens = true},
       {.title = "operator", .shortens = true}, {.title = "local error", .right = true},
       {.title = "end to end", .right = true},  {.title = "status"}};
   out_ += render_table(style_, columns, rows, 0);
@@ -298,21 +279,8 @@ void TextView::not_judged() {
 
 void TextView::coverage() {
   blank();
-  std::vector<std::string> parts;
-  const auto add = [&](long long number, std::string_view what) {
-    if (number > 0) parts.push_back(fmt::format("{} {}", number, what));
-  };
-  add(count(OpStatus::broken), "broken");
-  add(count(OpStatus::right), "right");
-  add(count(OpStatus::inherited), "right but fed by a broken one");
-  add(count(OpStatus::consequence), "wrong after a refused node");
-  const bool no_dump = d_.run.dump.empty();
-  add(count(OpStatus::not_judged), no_dump                 ? "not judged (there is no dump)"
-                                   : style_.verbosity >= 1 ? "not judged"
-                                                           : "not judged (-v says why)");
-  add(count(OpStatus::set_aside), "constant or shape only");
-  line(fmt::format("{}: {}", plural(d_.coverage.ops_total, "operator"), fmt::join(parts, ", ")));
-  if (!no_dump) line(fmt::format("{} of {} dumped operators judged", d_.coverage.ops_judged, d_.coverage.ops_dumped));
+  line(status_counts_text(d_, style_.verbosity >= 1 ? "" : "-v says why"));
+  if (!d_.run.dump.empty()) line(judged_text(d_));
 }
 
 void TextView::next_command() {
@@ -329,7 +297,8 @@ void TextView::verdict() {
                       : d_.verdict == Verdict::range || d_.verdict == Verdict::inconclusive ? Paint::warning
                                                                                             : Paint::error;
   const std::string name = fmt::format("verdict: {}", name_of(d_.verdict));
-  const std::string time = fmt::format("   {:.2f} s", d_.seconds);
+  // A diagnosis that was read from a document has no time.
+  const std::string time = d_.seconds > 0 ? fmt::format("   {:.2f} s", d_.seconds) : "";
   out_ += paint(style_, color, name) + "   " + wrap(terminal_safe(d_.summary) + time, name.size() + 3, width()) + '\n';
 }
 

