@@ -116,7 +116,8 @@ export function logAxis(name: string, low: number, high: number, extra: Record<s
     type: 'log',
     min: low,
     max: high,
-    axisLabel: { ...text(11), hideOverlap: true, formatter: decade },
+    // The ends of an axis are no powers of ten everywhere.
+    axisLabel: { ...text(11), hideOverlap: true, formatter: decade, showMinLabel: isPower(low), showMaxLabel: isPower(high) },
     splitLine: { show: true, lineStyle: { color: color('grid') } },
     minorTick: { show: false },
     ...extra,
@@ -129,6 +130,10 @@ export function line(at: { yAxis: number } | { xAxis: number }, label: string, s
     lineStyle: { color: color(style), width: 1.5, type: [5, 4] },
     label: { show: label !== '', formatter: label, position: 'insideStartTop', color: color(style), fontSize: 11 },
   };
+}
+
+function isPower(value: number): boolean {
+  return Math.abs(Math.log10(value) - Math.round(Math.log10(value))) < 1e-9;
 }
 
 export function powerAbove(value: number): number {

@@ -8,7 +8,7 @@ import { button, el } from './dom';
 import type { Edge, Network } from './network';
 import type { Selection } from './selection';
 import { STATUSES, ratioOf, statusBadge } from './status';
-import { figure, plural, printable, shorten } from './text';
+import { dims, figure, plural, printable, shorten } from './text';
 import { color, onThemeChange } from './theme';
 
 /** Above this, laying out everything takes too long; only neighbourhoods are drawn. */
@@ -72,7 +72,7 @@ class Graph {
 
   private legend(): HTMLElement {
     const present = new Set(this.network.operators.map((operator) => operator.status));
-    const statuses = (Object.keys(STATUSES) as Status[]).filter((status) => present.has(status));
+    const statuses = (Object.keys(STATUSES) as Status[]).filter((status) => present.has(status) && status !== 'set_aside');
     return el('div', { class: 'legend' }, statuses.map(statusBadge));
   }
 
@@ -144,7 +144,7 @@ class Graph {
     const edges = this.network.edges.filter((edge) => indices.has(edge.from) && indices.has(edge.to));
     this.graph.elements().remove();
     this.graph.style(styleSheet());
-    this.graph.add(elements(visible, edges, this.view));
+    this.graph.add(elements(visible, edges, (edge) => (this.view === 'around' ? this.edgeLabel(edge) : '')));
     this.graph.resize();
     place(this.graph, visible, edges);
     this.settle();
@@ -158,6 +158,11 @@ class Graph {
     if (centre === undefined) return [];
     const near = this.network.around(centre, STEPS, passes);
     return this.network.operators.filter((operator) => near.has(operator.index));
+  }
+
+  private edgeLabel(edge: Edge): string {
+    const dumped = this.network.tensors(edge.from).find((tensor) => tensor.tensor === edge.tensor);
+    return dumped ? `${edge.tensor}  ${dims(dumped.dims)}` : edge.tensor;
   }
 
   private settle(): void {
@@ -214,7 +219,7 @@ function nodeLabel(operator: Operator): string {
   return `#${operator.index} ${operator.type}\n${title}\n${state}${ratio === null ? '' : ` · ${figure(ratio)}`}`;
 }
 
-function elements(operators: Operator[], edges: Edge[], view: View): cytoscape.ElementDefinition[] {
+function elements(operators: Operator[], edges: Edge[], edgeLabel: (edge: Edge) => string): cytoscape.ElementDefinition[] {
   return [
     ...operators.map((operator) => ({
       group: 'nodes' as const,
@@ -223,7 +228,7 @@ function elements(operators: Operator[], edges: Edge[], view: View): cytoscape.E
     })),
     ...edges.map((edge) => ({
       group: 'edges' as const,
-      data: { source: String(edge.from), target: String(edge.to), label: view === 'around' ? edge.tensor : '' },
+      data: { source: String(edge.from), target: String(edge.to), label: edgeLabel(edge) },
     })),
   ];
 }
@@ -261,6 +266,7 @@ function styleSheet(): cytoscape.StylesheetJson {
         color: color('text'),
         'font-family': 'system-ui, sans-serif',
         'font-size': 11,
+        'line-height': 1.25,
         'text-wrap': 'wrap',
         'text-valign': 'center',
         'text-halign': 'center',
@@ -279,6 +285,7 @@ function styleSheet(): cytoscape.StylesheetJson {
         'curve-style': 'bezier',
         label: 'data(label)',
         color: color('muted'),
+        'font-family': 'system-ui, sans-serif',
         'font-size': 9,
         'text-background-color': color('surface'),
         'text-background-opacity': 1,

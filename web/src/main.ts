@@ -74,7 +74,13 @@ function start(): void {
   const network = new Network(data);
   const selection = new Selection();
   const main = el('main', { id: 'main' });
-  const verdict = el('section', { id: 'verdict', 'aria-label': 'Verdict' }, guarded(() => verdictBanner(data.diagnosis)), guarded(() => overview(network, selection, data.missing)));
+  const chart = el('div');
+  const verdict = el(
+    'section',
+    { id: 'verdict', 'aria-label': 'Verdict' },
+    guarded(() => verdictBanner(data.diagnosis)),
+    guarded(() => overview(network, selection, data.missing, chart)),
+  );
   document.body.append(el('a', { href: '#main', class: 'skip' }, 'Skip to the verdict'), navigation(data, selection, network), main);
   main.append(el('h1', { class: 'hidden' }, document.title), verdict);
   const first = firstSelected(network);
@@ -83,22 +89,23 @@ function start(): void {
     const index = indexOfAddress(location.hash);
     if (index !== null && network.operator(index)) selection.select(index, 'address');
   });
-  afterPaint(() => fill(main, data, network, selection));
+  afterPaint(() => {
+    chart.append(section('error', 'Error along the network', guarded(() => networkChart(network, selection))));
+    afterPaint(() => fill(main, data, network, selection));
+  });
 }
 
 function fill(main: HTMLElement, data: PageData, network: Network, selection: Selection): void {
-  main.append(section('error', 'Error along the network', guarded(() => networkChart(network, selection))));
-  afterPaint(() => {
-    main.append(section('graph', 'Graph', guarded(() => graphSection(network, selection))));
-    main.append(section('operator', 'Operator', guarded(() => operatorSection(network, selection))));
-    main.append(section('tensors', 'Tensors', guarded(() => tensorSection(network, selection))));
-    const notes = guarded(() => notesSection(data.diagnosis));
-    if (notes) main.append(section('notes', 'Notes', notes));
-    document.body.append(footer(data, readBlock<Licence[]>('licences')));
-    document.documentElement.dataset['ready'] = 'true';
-    if (indexOfAddress(location.hash) !== null) document.getElementById('operator')?.scrollIntoView();
-    else if (location.hash.length > 1) document.getElementById(location.hash.slice(1))?.scrollIntoView();
-  });
+  main.append(section('graph', 'Graph', guarded(() => graphSection(network, selection))));
+  main.append(section('operator', 'Operator', guarded(() => operatorSection(network, selection))));
+  main.append(section('tensors', 'Tensors', guarded(() => tensorSection(network, selection))));
+  const notes = guarded(() => notesSection(data.diagnosis));
+  if (notes) main.append(section('notes', 'Notes', notes));
+  document.body.append(footer(data, readBlock<Licence[]>('licences')));
+  // The browser looked for the place that the address names before there was one.
+  const place = indexOfAddress(location.hash) === null ? location.hash.slice(1) : 'operator';
+  if (place) document.getElementById(place)?.scrollIntoView();
+  document.documentElement.dataset['ready'] = 'true';
 }
 
 start();

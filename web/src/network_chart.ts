@@ -124,7 +124,8 @@ class NetworkChart {
         nameGap: 26,
       }),
       yAxis: [
-        logAxis('local error (bound units)', FLOOR, this.top, { nameGap: 44 }),
+        // startValue: bars grow from the floor; by themselves they would hang from 1, where the logarithm is 0.
+        logAxis('local error (bound units)', FLOOR, this.top, { nameGap: 44, startValue: FLOOR }),
         this.endToEndAxis(),
       ],
       dataZoom: [
@@ -153,19 +154,18 @@ class NetworkChart {
     return logAxis('end-to-end error (of the maximum)', 1e-6, high, { nameGap: 44, splitLine: { show: false }, position: 'right' });
   }
 
-  /** Marks the selected operator: a series of its own, because it alone changes when another is selected. */
+  /** Marks the selected operator's column: a series of its own, because it alone changes when another is selected. */
   private selectionSeries(): Record<string, unknown> {
     const position = this.position.get(this.selection.current ?? -1);
     return {
       id: 'selection',
       type: 'bar',
-      data: [],
-      markLine: {
-        silent: true,
-        symbol: ['none', 'none'],
-        animation: false,
-        data: position === undefined ? [] : [{ ...line({ xAxis: position }, '', 'accent'), lineStyle: { color: color('accent'), width: 2, type: 'solid' } }],
-      },
+      silent: true,
+      barWidth: '100%',
+      barMinWidth: 5,
+      barGap: '-100%',
+      itemStyle: { color: color('selected') },
+      data: position === undefined ? [] : [[position, this.top]],
     };
   }
 

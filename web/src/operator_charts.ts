@@ -32,7 +32,7 @@ function histogramOption(histogram: Histogram): Option {
       data: histogram.device.map((_, bin) => figure(histogram.low + (bin + 0.5) * width)),
       nameGap: 26,
     }),
-    yAxis: logAxis('elements', 0.5, powerAbove(most), { nameGap: 36 }),
+    yAxis: logAxis('elements', 0.5, powerAbove(most), { nameGap: 36, startValue: 0.5 }),
     series: [
       { type: 'bar', data: counts(histogram.device), barCategoryGap: '8%', silent: true, itemStyle: { color: color('device') } },
       {
@@ -60,7 +60,7 @@ function axisOption(errors: AxisErrors, values: number[], top: number, title: st
   return {
     grid: { left: 52, right: 12, top: 14, bottom: 44 },
     xAxis: axis(title, { type: 'category', data: values.map((_, position) => String(position * errors.group)), nameGap: 26 }),
-    yAxis: logAxis('bound units', low, powerAbove(top), { nameGap: 38 }),
+    yAxis: logAxis('bound units', low, powerAbove(top), { nameGap: 38, startValue: low }),
     series: [
       {
         type: 'bar',
@@ -70,7 +70,7 @@ function axisOption(errors: AxisErrors, values: number[], top: number, title: st
           value: Math.max(value, low),
           itemStyle: { color: color(value > 1 ? 'broken' : 'right') },
         })),
-        markLine: { silent: true, symbol: ['none', 'none'], animation: false, data: [line({ yAxis: 1 }, 'bound', 'muted')] },
+        markLine: { silent: true, symbol: ['none', 'none'], animation: false, data: [line({ yAxis: 1 }, '', 'text')] },
       },
     ],
   };

@@ -1,4 +1,4 @@
-// The first screen: the verdict, the culprits, what was covered, and what ran.
+// The first screen: the verdict, the culprits, what was covered, and what ran. The chart follows in the same column.
 
 import type { Diagnosis, Finding, Operator } from './document';
 import { button, type Child, copyButton, el, facts, list, name, sentence } from './dom';
@@ -39,7 +39,8 @@ export function verdictBanner(diagnosis: Diagnosis): HTMLElement {
   );
 }
 
-export function overview(network: Network, selection: Selection, missing: string[]): HTMLElement {
+/** `chart` stands below the findings, beside coverage and run. */
+export function overview(network: Network, selection: Selection, missing: string[], chart: HTMLElement): HTMLElement {
   const { diagnosis } = network;
   const warnings = diagnosis.findings.filter((finding) => finding.kind === 'warning');
   return el(
@@ -52,6 +53,7 @@ export function overview(network: Network, selection: Selection, missing: string
       network.culprits().length ? null : nothingFound(network),
       logReading(diagnosis),
       warnings.length ? warningList(warnings) : null,
+      chart,
     ),
     el('aside', { class: 'side', 'aria-label': 'Coverage and run' }, coverage(diagnosis), runFacts(diagnosis), missingParts(missing), similarCases(diagnosis)),
   );
