@@ -32,9 +32,13 @@ export function button(label: Child, action: () => void, attributes: Attributes 
   return element;
 }
 
+/** A name or a message of 10 kB must not push the rest off the screen. */
+const LONGEST_IN_SENTENCE = 100;
+const LONGEST_SENTENCE = 600;
+
 /** A sentence of the document: what stands between backticks is a name or a command. */
 export function sentence(text: string): Child[] {
-  return text.split('`').map((part, position) => (position % 2 ? el('code', {}, part) : part));
+  return text.split('`').map((part, position) => (position % 2 ? name(part, LONGEST_IN_SENTENCE) : shorten(part, LONGEST_SENTENCE)));
 }
 
 /** A name of foreign origin, isolated from the direction of the text around it; in full when pointed at. */

@@ -136,8 +136,8 @@ class Graph {
     const visible = this.visible();
     this.canvas.classList.toggle('whole', this.view === 'whole');
     if (this.view === 'whole' && visible.length > MOST_NODES) {
-      this.message.textContent = `${plural(visible.length, 'operator')} are too many to lay out at once. Select one, by name or in the chart, to see what is around it.`;
       this.show('around');
+      this.message.textContent = `${plural(visible.length, 'operator')} are too many to lay out at once. Select one, by name or in the chart, to see what is around it.`;
       return;
     }
     const indices = new Set(visible.map((operator) => operator.index));

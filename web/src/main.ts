@@ -106,6 +106,7 @@ function fill(main: HTMLElement, data: PageData, network: Network, selection: Se
   const place = indexOfAddress(location.hash) === null ? location.hash.slice(1) : 'operator';
   if (place) document.getElementById(place)?.scrollIntoView();
   document.documentElement.dataset['ready'] = 'true';
+  performance.mark('ready');
 }
 
 start();

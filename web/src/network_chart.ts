@@ -254,6 +254,7 @@ class NetworkChart {
   // --- Pointing and selecting ---
 
   private listen(chart: Chart): void {
+    performance.mark('chart');
     const pixels = chart.getZr();
     pixels.on('mousemove', (event) => this.point(event.offsetX, event.offsetY));
     pixels.on('globalout', () => (this.readout.hidden = true));

@@ -98,7 +98,7 @@ class OperatorPanel {
 
   private operands(): HTMLElement {
     const replay = this.network.details(this.operator.index)?.replay;
-    const columns = [{ title: '' }, { title: 'tensor' }, { title: 'dims' }, { title: 'type' }, { title: 'range' }];
+    const columns = [{ title: 'role' }, { title: 'tensor' }, { title: 'dims' }, { title: 'type' }, { title: 'range' }];
     const rows = replay
       ? [...replay.inputs.map((operand) => operandRow(operand, 'in')), ...replay.outputs.map((operand) => operandRow(operand, 'out'))]
       : [...this.operator.inputs.map((tensor) => this.tensorRow(tensor, 'in')), ...this.operator.outputs.map((tensor) => this.tensorRow(tensor, 'out'))];
@@ -267,7 +267,7 @@ function worstTable(errors: ErrorMap): HTMLElement {
 
 function triedTable(tried: Tried[]): Child {
   if (tried.length === 0) return null;
-  const columns = [{ title: 'mistake' }, { title: 'parameter' }, { title: 'used → meant' }, { title: 'fitted numbers', number: true }, { title: 'error left, bound units', number: true }, { title: '' }];
+  const columns = [{ title: 'mistake' }, { title: 'parameter' }, { title: 'used → meant' }, { title: 'fitted numbers', number: true }, { title: 'error left, bound units', number: true }, { title: 'result' }];
   const rows = tried.map((each) => [
     el('code', {}, each.cause),
     each.parameter,

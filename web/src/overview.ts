@@ -79,7 +79,7 @@ function card(network: Network, selection: Selection, finding: Finding, large: b
     'article',
     { class: `card ${large ? 'large' : 'compact'} ${finding.kind}` },
     el('p', { class: 'kicker' }, el('b', {}, finding.id), KINDS[finding.kind], place(network, finding)),
-    el('h3', {}, sentence(finding.title)),
+    el('h2', {}, sentence(finding.title)),
     el('p', { class: 'cause' }, causeOf(finding)),
     first ? el('p', { class: 'proof' }, sentence(first)) : null,
     large ? errorFigures(finding) : null,
@@ -149,7 +149,7 @@ function actions(network: Network, selection: Selection, finding: Finding): Chil
   const look = button('Look into it', () => {
     selection.select(index, 'card');
     document.getElementById('operator')?.scrollIntoView();
-  }, { class: 'primary', 'aria-label': `Look into operator #${index}` });
+  }, { class: 'primary', 'aria-label': `Look into it: operator #${index}` });
   return el('div', { class: 'actions' }, look, command ? copyButton('Copy replay command', command) : null);
 }
 
@@ -158,12 +158,12 @@ function actions(network: Network, selection: Selection, finding: Finding): Chil
 function nothingFound(network: Network): HTMLElement {
   const { diagnosis } = network;
   if (diagnosis.verdict !== 'clean') {
-    return el('article', { class: 'card large' }, el('h3', {}, 'No finding'), el('p', {}, sentence(diagnosis.summary)), coverageAdvice(diagnosis));
+    return el('article', { class: 'card large' }, el('h2', {}, 'No finding'), el('p', {}, sentence(diagnosis.summary)), coverageAdvice(diagnosis));
   }
   return el(
     'article',
     { class: 'card large clean' },
-    el('h3', {}, 'No operator is broken: what remains is rounding'),
+    el('h2', {}, 'No operator is broken: what remains is rounding'),
     el('p', {}, `Each of the ${plural(diagnosis.coverage.ops_judged, 'judged operator')} was computed again from the device’s own inputs, and every element of the device’s result lies within the bound of its arithmetic.`),
     facts([['nearest to its bound', nearest(network)], ['at the outputs', outputs(network)]], 'figures'),
     el('p', { class: 'hint' }, 'The outputs still differ from an fp32 run by the figures above. That is what half precision amounts to over the whole network; no single operator adds more than its share.'),
