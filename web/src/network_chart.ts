@@ -116,22 +116,24 @@ class NetworkChart {
 
   private option(): Option {
     const narrow = this.chart.host.clientWidth < 560;
+    const indices = this.shown.map((operator) => `#${operator.index}`);
     return {
       grid: { left: 62, right: 62, top: 18, bottom: 78 },
-      xAxis: axis(narrow ? 'operator' : 'operators in execution order', {
-        type: 'category',
-        data: this.shown.map((operator) => `#${operator.index}`),
-        nameGap: 26,
-      }),
+      xAxis: [
+        axis(narrow ? 'operator' : 'operators in execution order', { type: 'category', data: indices, nameGap: 26 }),
+        // Whole columns are on an axis of their own: bars of one axis share its room.
+        { type: 'category', data: indices, show: false },
+      ],
       yAxis: [
         // startValue: bars grow from the floor; by themselves they would hang from 1, where the logarithm is 0.
         logAxis('local error (bound units)', FLOOR, this.top, { nameGap: 44, startValue: FLOOR }),
         this.endToEndAxis(),
       ],
       dataZoom: [
-        { type: 'inside', zoomOnMouseWheel: 'ctrl', moveOnMouseMove: true, moveOnMouseWheel: false, filterMode: 'none' },
+        { type: 'inside', xAxisIndex: [0, 1], zoomOnMouseWheel: 'ctrl', moveOnMouseMove: true, moveOnMouseWheel: false, filterMode: 'none' },
         {
           type: 'slider',
+          xAxisIndex: [0, 1],
           bottom: 8,
           height: 22,
           showDetail: false,
@@ -160,6 +162,7 @@ class NetworkChart {
     return {
       id: 'selection',
       type: 'bar',
+      xAxisIndex: 1,
       silent: true,
       barWidth: '100%',
       barMinWidth: 5,
@@ -174,6 +177,7 @@ class NetworkChart {
     return {
       id: 'unknown',
       type: 'bar',
+      xAxisIndex: 1,
       silent: true,
       barWidth: '100%',
       barGap: '-100%',

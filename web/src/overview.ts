@@ -108,7 +108,7 @@ function causeOf(finding: Finding): Child {
     el('code', {}, finding.cause),
     ' ',
     finding.proven ? el('span', { class: 'tag proven' }, '✓ proven') : el('span', { class: 'tag' }, known ? 'not proven' : 'nothing tried reproduces it'),
-    finding.ties.length ? [' equally well: ', finding.ties.map((tie, position) => [position ? ', ' : '', el('code', {}, tie)])] : null,
+    finding.ties.length ? [' equally well: ', finding.ties.map((tie, position) => [position ? ', ' : '', name(tie)])] : null,
   ];
 }
 
@@ -130,7 +130,7 @@ function suspect(finding: Finding): Child {
   const where = finding.suspect;
   if (!where?.file) return null;
   const change = where.parameter
-    ? [': ', el('code', {}, where.parameter), where.used ? [' is ', el('code', {}, where.used)] : null, where.meant ? [', meant ', el('code', {}, where.meant)] : null]
+    ? [': ', name(where.parameter), where.used ? [' is ', name(where.used)] : null, where.meant ? [', meant ', name(where.meant)] : null]
     : null;
   return el('p', { class: 'open' }, el('b', {}, 'Open '), el('code', { class: 'path' }, where.file), change);
 }
@@ -158,7 +158,7 @@ function actions(network: Network, selection: Selection, finding: Finding): Chil
 function nothingFound(network: Network): HTMLElement {
   const { diagnosis } = network;
   if (diagnosis.verdict !== 'clean') {
-    return el('article', { class: 'card large' }, el('h2', {}, 'No finding'), el('p', {}, sentence(diagnosis.summary)), coverageAdvice(diagnosis));
+    return el('article', { class: 'card large' }, el('h2', {}, 'No finding'), coverageAdvice(diagnosis));
   }
   return el(
     'article',

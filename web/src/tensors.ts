@@ -41,13 +41,13 @@ interface Column {
 const COLUMNS: Column[] = [
   { title: '#', number: true, value: (s) => s.operator?.index ?? null, show: (s) => s.operator?.index ?? '–' },
   { title: 'status', value: (s) => s.operator?.status ?? null, show: (s) => (s.operator ? statusBadge(s.operator.status) : '–') },
-  { title: 'operator', value: (s) => s.operator?.name ?? null, show: (s) => (s.operator ? name(s.operator.name, 30) : '–') },
+  { title: 'operator', value: (s) => s.operator?.name ?? null, show: (s) => (s.operator ? name(s.operator.name, 26) : '–') },
   { title: 'type', value: (s) => s.operator?.type ?? null, show: (s) => s.operator?.type ?? '–' },
-  { title: 'tensor', value: (s) => s.tensor, show: (s) => (s.tensor ? name(s.tensor, 30) : el('span', { class: 'faint' }, s.problem ?? 'not in the dump')) },
+  { title: 'tensor', value: (s) => s.tensor, show: (s) => (s.tensor ? name(s.tensor, 26) : el('span', { class: 'faint' }, s.problem ?? 'not in the dump')) },
   { title: 'own error', unit: 'bound units', number: true, value: (s) => s.ratio, show: (s) => figure(s.ratio) },
-  { title: 'within bound', unit: 'share of its elements', number: true, value: (s) => s.within, show: (s) => percent(s.within) },
-  { title: 'max |e|', unit: 'local', number: true, value: (s) => s.maxAbs, show: (s) => figure(s.maxAbs) },
   { title: 'end to end', unit: 'of the maximum', number: true, value: (s) => s.maxRel, show: (s) => figure(s.maxRel) },
+  { title: 'max |e|', unit: 'local', number: true, value: (s) => s.maxAbs, show: (s) => figure(s.maxAbs) },
+  { title: 'within bound', unit: 'share of its elements', number: true, value: (s) => s.within, show: (s) => percent(s.within) },
   { title: 'dims', value: (s) => (s.dims ? s.dims.join('x') : null), show: (s) => dims(s.dims) },
   { title: 'element type', value: (s) => s.type, show: (s) => s.type },
 ];

@@ -13,7 +13,7 @@ function escaped(character: string): string {
 }
 
 /** At most this much of one text is shown; a name of 10 kB must not bury the page. */
-const LONGEST = 2000;
+const LONGEST = 600;
 
 /** Foreign text for the page: invisible characters become escapes, very long texts lose their middle. */
 export function printable(text: string): string {
@@ -48,7 +48,7 @@ export function percent(share: number | null): string {
   if (share === null) return '–';
   // 99.999 % must not read as all of them.
   const value = share * 100;
-  return value < 100 && value > 99.9 ? `${(Math.floor(value * 1000) / 1000).toFixed(3)} %` : `${figure(value)} %`;
+  return value < 100 && value > 99.9 ? `${(Math.floor(value * 1000) / 1000).toFixed(3)}\u00a0%` : `${figure(value)}\u00a0%`;
 }
 
 export function plural(count: number, noun: string): string {
