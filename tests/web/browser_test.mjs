@@ -322,8 +322,16 @@ async function surroundings(browser, pages) {
     within(browser, bug.file, { colorScheme: 'dark' }, async (page) => {
       await page.emulateMedia({ media: 'print' });
       same(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), 'rgb(255, 255, 255)', 'background');
+      await page.waitForFunction(() => document.documentElement.dataset.theme === 'light');
       expect(!(await page.locator('.top').isVisible()), 'no navigation');
       same(await page.evaluate(() => getComputedStyle(document.querySelector('#tensors .scroll')).overflowY), 'visible', 'the table is whole');
+      await page.emulateMedia({ media: 'screen' });
+      await graphReady(page);
+      const pictures = () => page.locator('.graph > img').count();
+      await page.evaluate(() => dispatchEvent(new Event('beforeprint')));
+      same([await pictures(), await page.evaluate(() => document.documentElement.dataset.theme)], [1, 'light'], 'the graph as a picture');
+      await page.evaluate(() => dispatchEvent(new Event('afterprint')));
+      same([await pictures(), await page.evaluate(() => document.documentElement.dataset.theme)], [0, 'dark'], 'as before');
       expect((await page.pdf()).length > 50_000, 'prints');
     }));
   await check('keyboard: the skip link comes first, and all controls have names', () =>

@@ -25,9 +25,13 @@ export type Chart = echarts.ECharts;
 export type Option = echarts.EChartsCoreOption;
 
 const mounted = new Set<MountedChart>();
-onThemeChange(() => mounted.forEach((chart) => chart.paint()));
-// A canvas that waits for the next frame would be printed as it was.
-addEventListener('beforeprint', () => mounted.forEach((chart) => chart.flush()));
+onThemeChange((printing) => {
+  for (const chart of mounted) {
+    chart.paint();
+    // A canvas that waits for the next frame would be printed as it was.
+    if (printing) chart.flush();
+  }
+});
 
 /** A canvas with a sentence for those who do not see it. Drawn when it comes near the screen, or is printed. */
 export class MountedChart {

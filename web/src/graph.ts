@@ -35,6 +35,7 @@ class Graph {
   private view: View = 'around';
   private constants = false;
   private graph: cytoscape.Core | null = null;
+  private picture: HTMLImageElement | null = null;
 
   constructor(
     private readonly network: Network,
@@ -103,9 +104,20 @@ class Graph {
     this.graph.on('mouseout', 'node', () => (this.canvas.title = ''));
     // The wheel belongs to the page unless Ctrl is held, as in maps.
     this.canvas.addEventListener('wheel', (event) => this.graph?.userZoomingEnabled(event.ctrlKey), { capture: true, passive: true });
-    onThemeChange(() => this.graph?.style(styleSheet()));
+    onThemeChange((printing) => this.repaint(printing));
     this.selection.subscribe((_, origin) => this.follow(origin));
     if (this.selection.current === null) this.draw();
+  }
+
+  /** Cytoscape paints in the next frame, when the paper is printed already; a picture takes its place there. */
+  private repaint(printing: boolean): void {
+    this.graph?.style(styleSheet());
+    this.picture?.remove();
+    this.picture = null;
+    if (!printing || !this.graph) return;
+    this.picture = el('img', { alt: '' });
+    this.picture.src = this.graph.png({ scale: 2, bg: color('surface') });
+    this.canvas.append(this.picture);
   }
 
   private show(view: View): void {

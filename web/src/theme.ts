@@ -4,21 +4,22 @@ type Theme = 'light' | 'dark';
 
 const system = matchMedia('(prefers-color-scheme: dark)');
 const paper = matchMedia('print');
-const listeners: (() => void)[] = [];
+const listeners: ((printing: boolean) => void)[] = [];
 let chosen: Theme | null = null;
+let printing = false;
 
 function theme(): Theme {
-  if (paper.matches) return 'light';
+  if (printing || paper.matches) return 'light';
   return chosen ?? (system.matches ? 'dark' : 'light');
 }
 
 function apply(): void {
   document.documentElement.dataset['theme'] = theme();
-  for (const listener of listeners) listener();
+  for (const listener of listeners) listener(printing);
 }
 
-/** Told after every change, to paint anew what style sheets do not reach. */
-export function onThemeChange(listener: () => void): void {
+/** Told after every change, to paint anew what style sheets do not reach; at once when the page is about to be printed. */
+export function onThemeChange(listener: (printing: boolean) => void): void {
   listeners.push(listener);
 }
 
@@ -27,9 +28,16 @@ export function toggleTheme(): void {
   apply();
 }
 
+function print(begins: boolean): void {
+  printing = begins;
+  apply();
+}
+
 export function startTheme(): void {
   system.addEventListener('change', apply);
   paper.addEventListener('change', apply);
+  addEventListener('beforeprint', () => print(true));
+  addEventListener('afterprint', () => print(false));
   apply();
 }
 
