@@ -44,7 +44,14 @@ function install(everything) {
 
 async function bundle() {
   const esbuild = await import('esbuild');
-  const options = { bundle: true, minify: true, write: false, absWorkingDir: web, logLevel: 'warning', legalComments: 'none' };
+  const options = {
+    bundle: true,
+    minify: true,
+    write: false,
+    absWorkingDir: web,
+    logLevel: 'warning',
+    legalComments: 'none',
+  };
   const script = await esbuild.build({
     ...options,
     entryPoints: ['src/main.ts'],
@@ -53,7 +60,11 @@ async function bundle() {
     define: { 'process.env.NODE_ENV': '"production"' },
     metafile: true,
   });
-  const style = await esbuild.build({ ...options, entryPoints: ['src/style.css'], target: ['chrome111', 'firefox113', 'safari16'] });
+  const style = await esbuild.build({
+    ...options,
+    entryPoints: ['src/style.css'],
+    target: ['chrome111', 'firefox113', 'safari16'],
+  });
   return {
     script: script.outputFiles[0].text.trim(),
     style: style.outputFiles[0].text.trim(),
@@ -97,12 +108,14 @@ function licence(directory, inputs) {
 // --- The template ---
 
 /** JSON that cannot end the element that holds it. */
-const blockJson = (value) => JSON.stringify(value).replace(/[<>&\u2028\u2029]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
+const blockJson = (value) =>
+  JSON.stringify(value).replace(/[<>&\u2028\u2029]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
 function template({ script, style, licences }) {
   for (const text of [script, style]) {
     // What a parser of HTML would change or end, the hashes would not cover.
-    if (/<\/(script|style)|<!--|[\r\0]/i.test(text)) throw new Error('the bundle holds characters that cannot be inlined');
+    if (/<\/(script|style)|<!--|[\r\0]/i.test(text))
+      throw new Error('the bundle holds characters that cannot be inlined');
   }
   const source = (text) => `'sha256-${sha256(text, 'base64')}'`;
   const policy = [
@@ -115,8 +128,13 @@ function template({ script, style, licences }) {
   ].join('; ');
   const parts = { POLICY: policy, STYLE: style, SCRIPT: script, LICENCES: blockJson(licences) };
   const page = read(web, 'src', 'index.html').replace(/@(POLICY|STYLE|SCRIPT|LICENCES)@/g, (_, name) => parts[name]);
-  for (const [name, times] of [['TITLE', 2], ['SUMMARY', 1], ['DATA', 1]]) {
-    if (page.split(`@${name}@`).length !== times + 1) throw new Error(`the template must have @${name}@ ${times} times`);
+  for (const [name, times] of [
+    ['TITLE', 2],
+    ['SUMMARY', 1],
+    ['DATA', 1],
+  ]) {
+    if (page.split(`@${name}@`).length !== times + 1)
+      throw new Error(`the template must have @${name}@ ${times} times`);
   }
   return page;
 }
@@ -127,7 +145,8 @@ function template({ script, style, licences }) {
 function cppSource(page) {
   const bytes = Buffer.from(page, 'utf8');
   const pieces = [];
-  for (let at = 0; at < bytes.length; at += 4096) pieces.push(`    "${[...bytes.subarray(at, at + 4096)].map(cppCharacter).join('')}"`);
+  for (let at = 0; at < bytes.length; at += 4096)
+    pieces.push(`    "${[...bytes.subarray(at, at + 4096)].map(cppCharacter).join('')}"`);
   return `// Made by web/build.mjs.
 #include <string_view>
 namespace qnndbg::embedded {
@@ -150,16 +169,27 @@ function cppCharacter(byte) {
 // --- Doing only what is needed ---
 
 function sources() {
-  const own = readdirSync(join(web, 'src')).sort().map((name) => join(web, 'src', name));
+  const own = readdirSync(join(web, 'src'))
+    .sort()
+    .map((name) => join(web, 'src', name));
   return [...own, join(web, 'build.mjs'), join(web, 'package-lock.json')];
 }
 
 function sourcesHash() {
-  return sha256(sources().map((file) => `${relative(web, file)}\n${read(file)}`).join('\0'), 'hex');
+  return sha256(
+    sources()
+      .map((file) => `${relative(web, file)}\n${read(file)}`)
+      .join('\0'),
+    'hex',
+  );
 }
 
 async function build(cpp) {
-  const made = { page: join(output, 'report.html'), cpp: join(output, 'report_page.cpp'), hash: join(output, 'sources.sha256') };
+  const made = {
+    page: join(output, 'report.html'),
+    cpp: join(output, 'report_page.cpp'),
+    hash: join(output, 'sources.sha256'),
+  };
   const hash = sourcesHash();
   const current = Object.values(made).every(existsSync) && read(made.hash) === hash;
   if (!current) {

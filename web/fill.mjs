@@ -8,9 +8,11 @@ import { argv, stdout } from 'node:process';
 import { fileURLToPath } from 'node:url';
 
 const web = dirname(fileURLToPath(import.meta.url));
-const MISSING = 'Histograms, error maps and parameters: run the diagnosis with --report FILE.html or --details FILE.qdd.';
+const MISSING =
+  'Histograms, error maps and parameters: run the diagnosis with --report FILE.html or --details FILE.qdd.';
 
-const escapeBlock = (json) => json.replace(/[<>&\u2028\u2029]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
+const escapeBlock = (json) =>
+  json.replace(/[<>&\u2028\u2029]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
 const escapeText = (text) => text.replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
 
 export function fillPage(diagnosis, details = null) {

@@ -11,7 +11,14 @@ function histogram(tensor) {
   const device = Array.from({ length: BINS }, (_, bin) => bell(bin));
   const reference = Array.from({ length: BINS }, (_, bin) => bell(bin - 1));
   const outside = figures.actual_nan + figures.actual_inf;
-  return { low: figures.actual_min, high: figures.actual_max, device, reference, device_outside: outside, reference_outside: 0 };
+  return {
+    low: figures.actual_min,
+    high: figures.actual_max,
+    device,
+    reference,
+    device_outside: outside,
+    reference_outside: 0,
+  };
 }
 
 /** `replays`: documents of `qnn-debug replay --format json`. */

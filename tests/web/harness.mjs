@@ -45,14 +45,21 @@ export function expect(condition, what) {
 }
 
 export function same(actual, wanted, what) {
-  expect(JSON.stringify(actual) === JSON.stringify(wanted), `${what}: ${JSON.stringify(actual)} instead of ${JSON.stringify(wanted)}`);
+  expect(
+    JSON.stringify(actual) === JSON.stringify(wanted),
+    `${what}: ${JSON.stringify(actual)} instead of ${JSON.stringify(wanted)}`,
+  );
 }
 
 /** The system's Chromium; null when there is none. */
 export async function startBrowser() {
-  const executable = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-browser'].find((path) => path && existsSync(path));
+  const executable = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-browser'].find(
+    (path) => path && existsSync(path),
+  );
   if (!executable) return null;
-  const { chromium } = await import(pathToFileURL(needed.resolve('playwright-core')).href).then((module) => module.default ?? module);
+  const { chromium } = await import(pathToFileURL(needed.resolve('playwright-core')).href).then(
+    (module) => module.default ?? module,
+  );
   return chromium.launch({ executablePath: executable, args: FLAGS });
 }
 
@@ -66,12 +73,23 @@ export async function open(browser, file, { width = 1280, height = 800, hash = '
   const page = await surroundings.newPage();
   page.setDefaultTimeout(TIMEOUT);
   const complaints = [];
-  page.on('console', (message) => ['error', 'warning'].includes(message.type()) && complaints.push(`console: ${message.text()}`));
+  page.on(
+    'console',
+    (message) => ['error', 'warning'].includes(message.type()) && complaints.push(`console: ${message.text()}`),
+  );
   page.on('pageerror', (error) => complaints.push(`exception: ${error.stack}`));
   page.on('dialog', (dialog) => complaints.push(`dialog: ${dialog.message()}`) && dialog.dismiss());
-  page.on('request', (request) => request.url().startsWith('file:') || /^(data|blob):/.test(request.url()) || complaints.push(`request: ${request.url()}`));
+  page.on(
+    'request',
+    (request) =>
+      request.url().startsWith('file:') ||
+      /^(data|blob):/.test(request.url()) ||
+      complaints.push(`request: ${request.url()}`),
+  );
   await page.addInitScript(() => {
-    addEventListener('securitypolicyviolation', (event) => console.error(`policy: ${event.violatedDirective} ${event.blockedURI}`));
+    addEventListener('securitypolicyviolation', (event) =>
+      console.error(`policy: ${event.violatedDirective} ${event.blockedURI}`),
+    );
   });
   await page.goto(pathToFileURL(file).href + hash);
   if (context.javaScriptEnabled !== false) await page.waitForSelector('html[data-ready]', { state: 'attached' });

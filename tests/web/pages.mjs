@@ -42,7 +42,10 @@ export class Pages {
   }
 
   fromLog(log) {
-    return { diagnosis: this.json(['diagnose', '--model', join(ROOT, 'examples', 'mini', 'model.mnn'), '--log', log]), details: null };
+    return {
+      diagnosis: this.json(['diagnose', '--model', join(ROOT, 'examples', 'mini', 'model.mnn'), '--log', log]),
+      details: null,
+    };
   }
 
   /** The document of a command; its exit status says what it found, which does not matter here. */
@@ -64,7 +67,15 @@ export class Pages {
     if (!this.programWritesPages) return null;
     const file = join(this.folder, `program-${run}.html`);
     const folder = join(ROOT, 'examples', 'mini');
-    const command = ['diagnose', '--model', join(folder, 'model.mnn'), '--inputs', join(folder, 'input', 'inputs.json'), '--dump', join(folder, run, 'dump')];
+    const command = [
+      'diagnose',
+      '--model',
+      join(folder, 'model.mnn'),
+      '--inputs',
+      join(folder, 'input', 'inputs.json'),
+      '--dump',
+      join(folder, run, 'dump'),
+    ];
     spawnSync(this.binary, [...command, '--report', file], { encoding: 'utf8', maxBuffer: LARGEST });
     return file;
   }
@@ -77,7 +88,8 @@ export function template() {
 /** Builds the template if the sources have changed, and installs what the test itself needs. */
 export function prepare() {
   const script = join(ROOT, 'web', 'build.mjs');
-  for (const options of [['--packages'], []]) execFileSync(process.execPath, [script, ...options], { stdio: ['ignore', 2, 2] });
+  for (const options of [['--packages'], []])
+    execFileSync(process.execPath, [script, ...options], { stdio: ['ignore', 2, 2] });
 }
 
 // --- Bent documents ---
@@ -89,7 +101,12 @@ export function stacked({ diagnosis, details }, indices) {
     const operator = bent.operators.find((each) => each.index === index);
     Object.assign(operator, { status: 'broken', bound_ratio: 321 });
     const finding = structuredClone(diagnosis.findings[0]);
-    Object.assign(finding, { op: operator.name, op_index: index, op_type: operator.type, title: `${operator.type} \`${operator.name}\` is computed without its bias` });
+    Object.assign(finding, {
+      op: operator.name,
+      op_index: index,
+      op_type: operator.type,
+      title: `${operator.type} \`${operator.name}\` is computed without its bias`,
+    });
     bent.findings.push(finding);
   }
   bent.findings.sort((a, b) => a.op_index - b.op_index);
@@ -100,12 +117,25 @@ export function stacked({ diagnosis, details }, indices) {
 export function unjudged({ diagnosis }) {
   const bent = structuredClone(diagnosis);
   bent.verdict = 'inconclusive';
-  const unknown = bent.operators.filter((operator) => operator.status === 'right').filter((_, position) => position % 4 === 1);
-  for (const operator of unknown) Object.assign(operator, { status: 'not_judged', reason: 'its input is not in the dump', bound_ratio: null, end_to_end: null });
+  const unknown = bent.operators
+    .filter((operator) => operator.status === 'right')
+    .filter((_, position) => position % 4 === 1);
+  for (const operator of unknown)
+    Object.assign(operator, {
+      status: 'not_judged',
+      reason: 'its input is not in the dump',
+      bound_ratio: null,
+      end_to_end: null,
+    });
   const indices = new Set(unknown.map((operator) => operator.index));
   bent.tensors = bent.tensors.filter((tensor) => !indices.has(tensor.op_index));
   bent.coverage.ops_judged -= unknown.length;
-  bent.coverage.not_judged = unknown.map((operator) => ({ op_index: operator.index, op: operator.name, op_type: operator.type, reason: operator.reason }));
+  bent.coverage.not_judged = unknown.map((operator) => ({
+    op_index: operator.index,
+    op: operator.name,
+    op_type: operator.type,
+    reason: operator.reason,
+  }));
   return { diagnosis: bent, details: null };
 }
 
@@ -125,7 +155,13 @@ export function chain({ diagnosis }, count) {
     end_to_end: { max_abs: 1e-3, max_rel: 1e-4 * (index + 1), bound_ratio: null },
   }));
   const sample = diagnosis.tensors.find((tensor) => tensor.local && tensor.baseline);
-  bent.tensors = bent.operators.map((operator) => ({ ...sample, name: operator.outputs[0], tensor: operator.outputs[0], op_index: operator.index, bound_ratio: operator.bound_ratio }));
+  bent.tensors = bent.operators.map((operator) => ({
+    ...sample,
+    name: operator.outputs[0],
+    tensor: operator.outputs[0],
+    op_index: operator.index,
+    bound_ratio: operator.bound_ratio,
+  }));
   Object.assign(bent.findings[0], { op: `layer_${middle}`, op_index: middle });
   Object.assign(bent.coverage, { ops_total: count, ops_set_aside: 0, ops_dumped: count, ops_judged: count });
   return { diagnosis: bent, details: null };
@@ -166,14 +202,29 @@ export function hostile({ diagnosis, details }) {
   const finding = bent.findings[0];
   const name = HOSTILE[0];
   bent.operators.find((operator) => operator.index === finding.op_index).name = name;
-  Object.assign(finding, { op: name, title: `Convolution \`${name}\` is computed without its bias`, evidence: HOSTILE, next_steps: HOSTILE, ties: HOSTILE.slice(0, 3) });
+  Object.assign(finding, {
+    op: name,
+    title: `Convolution \`${name}\` is computed without its bias`,
+    evidence: HOSTILE,
+    next_steps: HOSTILE,
+    ties: HOSTILE.slice(0, 3),
+  });
   finding.suspect = { file: HOSTILE[1], parameter: HOSTILE[2], used: HOSTILE[10], meant: HOSTILE[15] };
   bent.summary = `Convolution \`${HOSTILE[15]}\` ${HOSTILE[0]} ${HOSTILE[1]} ${HOSTILE[15]}`;
   bent.model.file = `${HOSTILE[13]}.mnn`;
   bent.run.dump = HOSTILE[2];
   bent.run.soc = HOSTILE[1];
   bent.notes = HOSTILE;
-  bent.log = { class: HOSTILE[1], summary: HOSTILE[0], confidence: HOSTILE[2], also: [], codes: [], evidence: HOSTILE.map((text, line) => ({ line, text })), next_steps: HOSTILE, lines: 3 };
+  bent.log = {
+    class: HOSTILE[1],
+    summary: HOSTILE[0],
+    confidence: HOSTILE[2],
+    also: [],
+    codes: [],
+    evidence: HOSTILE.map((text, line) => ({ line, text })),
+    next_steps: HOSTILE,
+    lines: 3,
+  };
   bent.similar_cases = [{ similarity: 0.5, shared: HOSTILE, case: { id: HOSTILE[1], title: HOSTILE[0] } }];
   more.operators.forEach((operator) => operator.parameters.push({ name: HOSTILE[1], value: HOSTILE[0] }));
   return { diagnosis: bent, details: more };

@@ -1,7 +1,13 @@
 // What all charts share: the parts of ECharts that are used, mounting, size, theme.
 
 import { BarChart, HeatmapChart, LineChart, ScatterChart } from 'echarts/charts';
-import { DataZoomComponent, GridComponent, MarkAreaComponent, MarkLineComponent, VisualMapComponent } from 'echarts/components';
+import {
+  DataZoomComponent,
+  GridComponent,
+  MarkAreaComponent,
+  MarkLineComponent,
+  VisualMapComponent,
+} from 'echarts/components';
 import * as echarts from 'echarts/core';
 import { CanvasRenderer } from 'echarts/renderers';
 
@@ -48,9 +54,12 @@ export class MountedChart {
   ) {
     this.host = el('div', { class: `chart ${className}`, role: 'img', 'aria-label': label });
     this.sizes = new ResizeObserver(() => this.chart?.resize());
-    this.nearness = new IntersectionObserver((entries) => entries.some((entry) => entry.isIntersecting) && this.draw(), {
-      rootMargin: '300px',
-    });
+    this.nearness = new IntersectionObserver(
+      (entries) => entries.some((entry) => entry.isIntersecting) && this.draw(),
+      {
+        rootMargin: '300px',
+      },
+    );
     this.nearness.observe(this.host);
     mounted.add(this);
   }
@@ -115,13 +124,24 @@ export function axis(name: string, extra: Record<string, unknown>): Record<strin
   };
 }
 
-export function logAxis(name: string, low: number, high: number, extra: Record<string, unknown> = {}): Record<string, unknown> {
+export function logAxis(
+  name: string,
+  low: number,
+  high: number,
+  extra: Record<string, unknown> = {},
+): Record<string, unknown> {
   return axis(name, {
     type: 'log',
     min: low,
     max: high,
     // The ends of an axis are no powers of ten everywhere.
-    axisLabel: { ...text(11), hideOverlap: true, formatter: decade, showMinLabel: isPower(low), showMaxLabel: isPower(high) },
+    axisLabel: {
+      ...text(11),
+      hideOverlap: true,
+      formatter: decade,
+      showMinLabel: isPower(low),
+      showMaxLabel: isPower(high),
+    },
     splitLine: { show: true, lineStyle: { color: color('grid') } },
     minorTick: { show: false },
     ...extra,

@@ -123,7 +123,7 @@ export interface LogReading {
 export interface SimilarCase {
   similarity: number;
   shared: string[];
-  case: { id?: unknown; title?: unknown; fix?: unknown; workaround?: unknown };
+  case: { id: string; title: string; fix?: string };
 }
 
 export interface BoundUse {
@@ -141,7 +141,14 @@ export interface Diagnosis {
   schema: string;
   verdict: 'load_failed' | 'rejected' | 'bug' | 'range' | 'clean' | 'inconclusive';
   summary: string;
-  model: { file: string; converter_version: string | null; source: string | null; bytes: number; operators: number; tensors: number };
+  model: {
+    file: string;
+    converter_version: string | null;
+    source: string | null;
+    bytes: number;
+    operators: number;
+    tensors: number;
+  };
   run: {
     dump: string | null;
     log: string | null;
@@ -156,7 +163,13 @@ export interface Diagnosis {
     tolerance_scale: Figure;
     inputs_given: boolean;
   };
-  coverage: { ops_total: number; ops_set_aside: number; ops_dumped: number; ops_judged: number; not_judged: NotJudged[] };
+  coverage: {
+    ops_total: number;
+    ops_set_aside: number;
+    ops_dumped: number;
+    ops_judged: number;
+    not_judged: NotJudged[];
+  };
   findings: Finding[];
   operators: Operator[];
   tensors: DumpedTensor[];

@@ -38,7 +38,9 @@ const LONGEST_SENTENCE = 600;
 
 /** A sentence of the document: what stands between backticks is a name or a command. */
 export function sentence(text: string): Child[] {
-  return text.split('`').map((part, position) => (position % 2 ? name(part, LONGEST_IN_SENTENCE) : shorten(part, LONGEST_SENTENCE)));
+  return text
+    .split('`')
+    .map((part, position) => (position % 2 ? name(part, LONGEST_IN_SENTENCE) : shorten(part, LONGEST_SENTENCE)));
 }
 
 /** A name of foreign origin, isolated from the direction of the text around it; in full when pointed at. */
@@ -51,11 +53,19 @@ export function name(text: string, most = 60): HTMLElement {
 /** Terms and values, without the entries that have no value. */
 export function facts(entries: [string, Child][], className = 'facts'): HTMLElement {
   const shown = entries.filter(([, value]) => value !== null && value !== undefined && value !== false && value !== '');
-  return el('dl', { class: className }, shown.map(([term, value]) => el('div', {}, el('dt', {}, term), el('dd', {}, value))));
+  return el(
+    'dl',
+    { class: className },
+    shown.map(([term, value]) => el('div', {}, el('dt', {}, term), el('dd', {}, value))),
+  );
 }
 
 export function list(items: string[], tag: 'ul' | 'ol' = 'ul'): HTMLElement {
-  return el(tag, {}, items.map((item) => el('li', {}, sentence(item))));
+  return el(
+    tag,
+    {},
+    items.map((item) => el('li', {}, sentence(item))),
+  );
 }
 
 export interface Column {
@@ -64,15 +74,28 @@ export interface Column {
 }
 
 export function table(caption: string, columns: Column[], rows: Child[][]): HTMLElement {
-  const cell = (child: Child, position: number) => el('td', { class: columns[position]?.number ? 'number' : null }, child);
+  const cell = (child: Child, position: number) =>
+    el('td', { class: columns[position]?.number ? 'number' : null }, child);
   return scrollable(
     caption,
     el(
       'table',
       {},
       el('caption', { class: 'hidden' }, caption),
-      el('thead', {}, el('tr', {}, columns.map((column) => el('th', { scope: 'col', class: column.number ? 'number' : null }, column.title)))),
-      el('tbody', {}, rows.map((row) => el('tr', {}, row.map(cell)))),
+      el(
+        'thead',
+        {},
+        el(
+          'tr',
+          {},
+          columns.map((column) => el('th', { scope: 'col', class: column.number ? 'number' : null }, column.title)),
+        ),
+      ),
+      el(
+        'tbody',
+        {},
+        rows.map((row) => el('tr', {}, row.map(cell))),
+      ),
     ),
   );
 }

@@ -58,7 +58,12 @@ class Graph {
     return el(
       'div',
       { class: 'toolbar' },
-      el('div', { class: 'segmented', role: 'group', 'aria-label': 'What the graph shows' }, this.views.around, this.views.whole),
+      el(
+        'div',
+        { class: 'segmented', role: 'group', 'aria-label': 'What the graph shows' },
+        this.views.around,
+        this.views.whole,
+      ),
       operatorSearch(this.network, (index) => this.selection.select(index, 'search')),
       el('label', { class: 'check' }, constants, 'constants and shapes'),
       el(
@@ -73,7 +78,9 @@ class Graph {
 
   private legend(): HTMLElement {
     const present = new Set(this.network.operators.map((operator) => operator.status));
-    const statuses = (Object.keys(STATUSES) as Status[]).filter((status) => present.has(status) && status !== 'set_aside');
+    const statuses = (Object.keys(STATUSES) as Status[]).filter(
+      (status) => present.has(status) && status !== 'set_aside',
+    );
     return el('div', { class: 'legend' }, statuses.map(statusBadge));
   }
 
@@ -103,7 +110,10 @@ class Graph {
     this.graph.on('mouseover', 'node', (event) => (this.canvas.title = this.describe(Number(event.target.id()))));
     this.graph.on('mouseout', 'node', () => (this.canvas.title = ''));
     // The wheel belongs to the page unless Ctrl is held, as in maps.
-    this.canvas.addEventListener('wheel', (event) => this.graph?.userZoomingEnabled(event.ctrlKey), { capture: true, passive: true });
+    this.canvas.addEventListener('wheel', (event) => this.graph?.userZoomingEnabled(event.ctrlKey), {
+      capture: true,
+      passive: true,
+    });
     onThemeChange((printing) => this.repaint(printing));
     this.selection.subscribe((_, origin) => this.follow(origin));
     if (this.selection.current === null) this.draw();
@@ -122,7 +132,8 @@ class Graph {
 
   private show(view: View): void {
     this.view = view;
-    for (const [each, control] of Object.entries(this.views)) control.setAttribute('aria-pressed', String(each === view));
+    for (const [each, control] of Object.entries(this.views))
+      control.setAttribute('aria-pressed', String(each === view));
     this.draw();
   }
 
@@ -210,14 +221,19 @@ class Graph {
         ? `The whole network: ${plural(count, 'operator')}.`
         : `${plural(count, 'operator')} up to ${STEPS} steps above and below ${operator ? `#${operator.index} ${operator.name}` : 'the first one'}.`;
     this.message.textContent = printable(`${what} Drag to move, Ctrl + wheel to zoom, click to select.`);
-    this.canvas.setAttribute('aria-label', printable(`Graph. ${what} The operator section lists what feeds it and what reads it.`));
+    this.canvas.setAttribute(
+      'aria-label',
+      printable(`Graph. ${what} The operator section lists what feeds it and what reads it.`),
+    );
   }
 
   private describe(index: number): string {
     const operator = this.network.operator(index);
     if (!operator) return '';
     const reason = operator.reason ? `: ${operator.reason}` : '';
-    return printable(`#${index} ${operator.type} ${operator.name}\n${STATUSES[operator.status].label}${reason}`).replace('\\n', '\n');
+    return printable(
+      `#${index} ${operator.type} ${operator.name}\n${STATUSES[operator.status].label}${reason}`,
+    ).replace('\\n', '\n');
   }
 }
 
@@ -231,7 +247,11 @@ function nodeLabel(operator: Operator): string {
   return `#${operator.index} ${operator.type}\n${title}\n${state}${ratio === null ? '' : ` · ${figure(ratio)}`}`;
 }
 
-function elements(operators: Operator[], edges: Edge[], edgeLabel: (edge: Edge) => string): cytoscape.ElementDefinition[] {
+function elements(
+  operators: Operator[],
+  edges: Edge[],
+  edgeLabel: (edge: Edge) => string,
+): cytoscape.ElementDefinition[] {
   return [
     ...operators.map((operator) => ({
       group: 'nodes' as const,
@@ -249,17 +269,27 @@ function elements(operators: Operator[], edges: Edge[], edgeLabel: (edge: Edge) 
 function place(graph: cytoscape.Core, operators: Operator[], edges: Edge[]): void {
   const layered = new graphlib.Graph({ multigraph: true });
   // The network simplex ranker is quadratic; beyond a few hundred operators the longest path is as good to look at.
-  layered.setGraph({ rankdir: 'TB', nodesep: 26, ranksep: 44, ranker: operators.length > 400 ? 'longest-path' : 'network-simplex' });
+  layered.setGraph({
+    rankdir: 'TB',
+    nodesep: 26,
+    ranksep: 44,
+    ranker: operators.length > 400 ? 'longest-path' : 'network-simplex',
+  });
   layered.setDefaultEdgeLabel(() => ({}));
   for (const operator of operators) {
-    layered.setNode(String(operator.index), operator.status === 'set_aside' ? { ...SMALL } : { width: WIDTH, height: HEIGHT });
+    layered.setNode(
+      String(operator.index),
+      operator.status === 'set_aside' ? { ...SMALL } : { width: WIDTH, height: HEIGHT },
+    );
   }
   edges.forEach((edge, position) => layered.setEdge(String(edge.from), String(edge.to), {}, String(position)));
   dagreLayout(layered);
-  graph.batch(() => graph.nodes().positions((node) => {
-    const at = layered.node(node.id());
-    return { x: at.x ?? 0, y: at.y ?? 0 };
-  }));
+  graph.batch(() =>
+    graph.nodes().positions((node) => {
+      const at = layered.node(node.id());
+      return { x: at.x ?? 0, y: at.y ?? 0 };
+    }),
+  );
 }
 
 function styleSheet(): cytoscape.StylesheetJson {
@@ -312,15 +342,32 @@ function styleSheet(): cytoscape.StylesheetJson {
     { selector: '.broken, .consequence', style: { 'border-width': 4, 'font-weight': 'bold' } },
     {
       selector: '.not_judged',
-      style: { 'background-color': color('surface'), 'border-color': color('not_judged'), 'border-style': 'dashed', 'border-width': 2.5 },
+      style: {
+        'background-color': color('surface'),
+        'border-color': color('not_judged'),
+        'border-style': 'dashed',
+        'border-width': 2.5,
+      },
     },
     {
       selector: '.set_aside',
-      style: { ...SMALL, 'background-opacity': 0, 'border-color': color('line'), 'border-width': 1, color: color('muted'), 'font-size': 9 },
+      style: {
+        ...SMALL,
+        'background-opacity': 0,
+        'border-color': color('line'),
+        'border-width': 1,
+        color: color('muted'),
+        'font-size': 9,
+      },
     },
     {
       selector: '.selected',
-      style: { 'outline-color': color('accent'), 'outline-width': 4, 'outline-offset': 3, 'outline-opacity': 1 } as never,
+      style: {
+        'outline-color': color('accent'),
+        'outline-width': 4,
+        'outline-offset': 3,
+        'outline-opacity': 1,
+      } as never,
     },
   ];
 }
@@ -350,7 +397,13 @@ export function findOperators(network: Network, query: string): Operator[] {
 
 /** A combobox: arrows move through the hits, Enter takes one. */
 function operatorSearch(network: Network, choose: (index: number) => void): HTMLElement {
-  const hits = el('ul', { id: 'search-hits', role: 'listbox', class: 'hits', hidden: true, 'aria-label': 'Operators found' });
+  const hits = el('ul', {
+    id: 'search-hits',
+    role: 'listbox',
+    class: 'hits',
+    hidden: true,
+    'aria-label': 'Operators found',
+  });
   const field = el('input', {
     type: 'search',
     role: 'combobox',
@@ -386,13 +439,18 @@ function operatorSearch(network: Network, choose: (index: number) => void): HTML
     found = findOperators(network, field.value).slice(0, MOST_HITS);
     active = 0;
     hits.replaceChildren(...found.map((operator, position) => hit(operator, position)));
-    if (found.length === 0 && field.value.trim()) hits.append(el('li', { class: 'faint' }, 'No operator has that name.'));
+    if (found.length === 0 && field.value.trim())
+      hits.append(el('li', { class: 'faint' }, 'No operator has that name.'));
     hits.hidden = field.value.trim() === '';
     field.setAttribute('aria-expanded', String(!hits.hidden));
     mark();
   };
   const hit = (operator: Operator, position: number) => {
-    const item = el('li', { role: 'option', id: `hit-${position}`, 'aria-selected': 'false' }, statusBadge(operator.status));
+    const item = el(
+      'li',
+      { role: 'option', id: `hit-${position}`, 'aria-selected': 'false' },
+      statusBadge(operator.status),
+    );
     item.append(el('span', {}, `#${operator.index} ${operator.type} `, el('code', {}, shorten(operator.name, 40))));
     item.addEventListener('pointerdown', (event) => {
       event.preventDefault();

@@ -15,7 +15,12 @@ import { figure, printable, shorten } from './text';
 import { startTheme, toggleTheme } from './theme';
 
 function section(id: string, title: string, content: Child): HTMLElement {
-  return el('section', { id, class: 'page-section', 'aria-labelledby': `${id}-title` }, el('h2', { id: `${id}-title` }, title), content);
+  return el(
+    'section',
+    { id, class: 'page-section', 'aria-labelledby': `${id}-title` },
+    el('h2', { id: `${id}-title` }, title),
+    content,
+  );
 }
 
 /** A part that fails must not take the others with it. */
@@ -45,13 +50,20 @@ function navigation(data: PageData, selection: Selection, network: Network): HTM
     selected.textContent = printable(`#${index} ${shorten(operator.name || operator.type, 24)}`);
     selected.className = `selected-link ${operator.status}`;
     if (origin === 'start') return;
-    spoken.textContent = printable(`Selected operator ${index}, ${operator.type} ${operator.name}: ${STATUSES[operator.status].label}${ratio === null ? '' : `, ${figure(ratio)} bound units`}`);
+    spoken.textContent = printable(
+      `Selected operator ${index}, ${operator.type} ${operator.name}: ${STATUSES[operator.status].label}${ratio === null ? '' : `, ${figure(ratio)} bound units`}`,
+    );
   });
   return el(
     'header',
     { class: 'top' },
     el('span', { class: 'brand' }, el('b', {}, data.tool.name), ` ${data.tool.version}`),
-    el('nav', { 'aria-label': 'Sections' }, links.map(([id, label]) => el('a', { href: `#${id}` }, label)), selected),
+    el(
+      'nav',
+      { 'aria-label': 'Sections' },
+      links.map(([id, label]) => el('a', { href: `#${id}` }, label)),
+      selected,
+    ),
     button('◐', toggleTheme, { class: 'theme', 'aria-label': 'Switch between light and dark', title: 'Light or dark' }),
     spoken,
   );
@@ -81,7 +93,11 @@ function start(): void {
     guarded(() => verdictBanner(data.diagnosis)),
     guarded(() => overview(network, selection, data.missing, chart)),
   );
-  document.body.append(el('a', { href: '#main', class: 'skip' }, 'Skip to the verdict'), navigation(data, selection, network), main);
+  document.body.append(
+    el('a', { href: '#main', class: 'skip' }, 'Skip to the verdict'),
+    navigation(data, selection, network),
+    main,
+  );
   main.append(el('h1', { class: 'hidden' }, document.title), verdict);
   const first = firstSelected(network);
   if (first !== null) selection.select(first, 'start');
@@ -90,15 +106,39 @@ function start(): void {
     if (index !== null && network.operator(index)) selection.select(index, 'address');
   });
   afterPaint(() => {
-    chart.append(section('error', 'Error along the network', guarded(() => networkChart(network, selection))));
+    chart.append(
+      section(
+        'error',
+        'Error along the network',
+        guarded(() => networkChart(network, selection)),
+      ),
+    );
     afterPaint(() => fill(main, data, network, selection));
   });
 }
 
 function fill(main: HTMLElement, data: PageData, network: Network, selection: Selection): void {
-  main.append(section('graph', 'Graph', guarded(() => graphSection(network, selection))));
-  main.append(section('operator', 'Operator', guarded(() => operatorSection(network, selection))));
-  main.append(section('tensors', 'Tensors', guarded(() => tensorSection(network, selection))));
+  main.append(
+    section(
+      'graph',
+      'Graph',
+      guarded(() => graphSection(network, selection)),
+    ),
+  );
+  main.append(
+    section(
+      'operator',
+      'Operator',
+      guarded(() => operatorSection(network, selection)),
+    ),
+  );
+  main.append(
+    section(
+      'tensors',
+      'Tensors',
+      guarded(() => tensorSection(network, selection)),
+    ),
+  );
   const notes = guarded(() => notesSection(data.diagnosis));
   if (notes) main.append(section('notes', 'Notes', notes));
   document.body.append(footer(data, readBlock<Licence[]>('licences')));

@@ -1,6 +1,16 @@
 // The operators as a graph, and what belongs to each.
 
-import type { Details, Diagnosis, DumpedTensor, ErrorMap, Finding, Histogram, Operator, PageData, Replay } from './document';
+import type {
+  Details,
+  Diagnosis,
+  DumpedTensor,
+  ErrorMap,
+  Finding,
+  Histogram,
+  Operator,
+  PageData,
+  Replay,
+} from './document';
 
 export interface Edge {
   from: number;
@@ -103,7 +113,9 @@ export class Network {
 
   /** Operators whose results nobody reads, as far as they ran on the device. */
   graphOutputs(): Operator[] {
-    return this.operators.filter((operator) => operator.status !== 'set_aside' && this.outputs(operator.index).length === 0);
+    return this.operators.filter(
+      (operator) => operator.status !== 'set_aside' && this.outputs(operator.index).length === 0,
+    );
   }
 
   /** At most `steps` edges away from `index`, itself included. `passes` tells which operators count. */
@@ -112,10 +124,12 @@ export class Network {
     for (const direction of ['up', 'down'] as const) {
       let front = [index];
       for (let step = 0; step < steps; ++step) {
-        front = front.flatMap((at) => this.next(at, direction)).filter((at) => {
-          const operator = this.operator(at);
-          return operator !== null && passes(operator);
-        });
+        front = front
+          .flatMap((at) => this.next(at, direction))
+          .filter((at) => {
+            const operator = this.operator(at);
+            return operator !== null && passes(operator);
+          });
         for (const at of front) reached.add(at);
       }
     }
@@ -123,6 +137,8 @@ export class Network {
   }
 
   private next(index: number, direction: 'up' | 'down'): number[] {
-    return direction === 'up' ? this.inputs(index).map((edge) => edge.from) : this.outputs(index).map((edge) => edge.to);
+    return direction === 'up'
+      ? this.inputs(index).map((edge) => edge.from)
+      : this.outputs(index).map((edge) => edge.to);
   }
 }

@@ -38,7 +38,12 @@ class NetworkChart {
     shown.forEach((operator, position) => this.position.set(operator.index, position));
     const finite = shown.map(ratioOf).filter((ratio): ratio is number => ratio !== null && Number.isFinite(ratio));
     this.top = powerAbove(Math.max(10, ...finite)) * 10;
-    this.chart = new MountedChart(this.label(), 'tall', () => this.option(), (chart) => this.listen(chart));
+    this.chart = new MountedChart(
+      this.label(),
+      'tall',
+      () => this.option(),
+      (chart) => this.listen(chart),
+    );
     const frame = el('div', { class: 'chart-frame' }, this.chart.host, this.readout);
     this.section = el('div', {}, this.legend(), frame, this.controls(), this.explanation());
     selection.subscribe(() => this.chart.merge({ series: [this.selectionSeries()] }));
@@ -46,7 +51,9 @@ class NetworkChart {
 
   private label(): string {
     const broken = this.shown.filter((operator) => operator.status === 'broken' || operator.status === 'consequence');
-    const beyond = broken.map((operator) => `#${operator.index} ${operator.name} ${figure(ratioOf(operator))}`).slice(0, 5);
+    const beyond = broken
+      .map((operator) => `#${operator.index} ${operator.name} ${figure(ratioOf(operator))}`)
+      .slice(0, 5);
     const verdict = broken.length
       ? `${plural(broken.length, 'operator')} beyond its bound: ${beyond.join(', ')} bound units.`
       : 'No operator is beyond its bound.';
@@ -130,7 +137,14 @@ class NetworkChart {
         this.endToEndAxis(),
       ],
       dataZoom: [
-        { type: 'inside', xAxisIndex: [0, 1], zoomOnMouseWheel: 'ctrl', moveOnMouseMove: true, moveOnMouseWheel: false, filterMode: 'none' },
+        {
+          type: 'inside',
+          xAxisIndex: [0, 1],
+          zoomOnMouseWheel: 'ctrl',
+          moveOnMouseMove: true,
+          moveOnMouseWheel: false,
+          filterMode: 'none',
+        },
         {
           type: 'slider',
           xAxisIndex: [0, 1],
@@ -146,14 +160,24 @@ class NetworkChart {
           moveHandleSize: 0,
         },
       ],
-      series: [this.selectionSeries(), this.unknownSeries(), this.localSeries(), this.endToEndSeries(), this.culpritSeries()],
+      series: [
+        this.selectionSeries(),
+        this.unknownSeries(),
+        this.localSeries(),
+        this.endToEndSeries(),
+        this.culpritSeries(),
+      ],
     };
   }
 
   private endToEndAxis(): Record<string, unknown> {
     const values = this.shown.map((operator) => operator.end_to_end?.max_rel ?? 0);
     const high = powerAbove(Math.max(1, ...values));
-    return logAxis('end-to-end error (of the maximum)', 1e-6, high, { nameGap: 44, splitLine: { show: false }, position: 'right' });
+    return logAxis('end-to-end error (of the maximum)', 1e-6, high, {
+      nameGap: 44,
+      splitLine: { show: false },
+      position: 'right',
+    });
   }
 
   /** Marks the selected operator's column: a series of its own, because it alone changes when another is selected. */
@@ -173,7 +197,13 @@ class NetworkChart {
   }
 
   private unknownSeries(): Record<string, unknown> {
-    const hatch = { symbol: 'rect', rotation: Math.PI / 4, dashArrayX: [1, 0], dashArrayY: [2, 5], color: color('unknown') };
+    const hatch = {
+      symbol: 'rect',
+      rotation: Math.PI / 4,
+      dashArrayX: [1, 0],
+      dashArrayY: [2, 5],
+      color: color('unknown'),
+    };
     return {
       id: 'unknown',
       type: 'bar',
@@ -195,7 +225,12 @@ class NetworkChart {
       barMaxWidth: 26,
       silent: true,
       data: this.shown.map((operator) => this.bar(operator)),
-      markLine: { silent: true, symbol: ['none', 'none'], animation: false, data: [line({ yAxis: 1 }, 'bound', 'muted')] },
+      markLine: {
+        silent: true,
+        symbol: ['none', 'none'],
+        animation: false,
+        data: [line({ yAxis: 1 }, 'bound', 'muted')],
+      },
       markArea: {
         silent: true,
         animation: false,
@@ -209,7 +244,13 @@ class NetworkChart {
     const ratio = ratioOf(operator);
     if (ratio === null || operator.status === 'not_judged') return null;
     const wrong = operator.status === 'broken' || operator.status === 'consequence';
-    const decal = { symbol: 'rect', rotation: -Math.PI / 4, dashArrayX: [1, 0], dashArrayY: [2, 4], color: color('surface') };
+    const decal = {
+      symbol: 'rect',
+      rotation: -Math.PI / 4,
+      dashArrayX: [1, 0],
+      dashArrayY: [2, 4],
+      color: color('surface'),
+    };
     return {
       value: Math.min(Math.max(ratio, SMALLEST), this.top),
       itemStyle: { color: color(operator.status), ...(wrong ? { decal } : {}) },
@@ -293,10 +334,12 @@ class NetworkChart {
       el('span', { class: `status ${operator.status}` }, statusIcon(operator.status), STATUSES[operator.status].label),
     ];
     const ratio = ratioOf(operator);
-    lines.push(el('span', {}, ratio === null ? (operator.reason ?? 'no figure') : `local error ${figure(ratio)} bound units`));
-    if (error?.max_rel !== null && error) lines.push(el('span', {}, `end-to-end ${figure(error.max_rel)} of the maximum (${figure(error.max_abs)})`));
+    lines.push(
+      el('span', {}, ratio === null ? (operator.reason ?? 'no figure') : `local error ${figure(ratio)} bound units`),
+    );
+    if (error?.max_rel !== null && error)
+      lines.push(el('span', {}, `end-to-end ${figure(error.max_rel)} of the maximum (${figure(error.max_abs)})`));
     if (finding?.cause) lines.push(el('span', {}, `cause: ${finding.cause}${finding.proven ? ', proven' : ''}`));
     return lines;
   }
 }
-

@@ -64,9 +64,16 @@ class OperatorPanel {
     const ratio = ratioOf(this.operator);
     return facts(
       [
-        ['status', `${STATUSES[this.operator.status].meaning}${this.operator.reason ? `: ${this.operator.reason}` : ''}`],
+        [
+          'status',
+          `${STATUSES[this.operator.status].meaning}${this.operator.reason ? `: ${this.operator.reason}` : ''}`,
+        ],
         ['own error', ratio === null ? null : [el('b', {}, figure(ratio)), ' bound units']],
-        ['end to end', error && `${figureOf(error.max_rel, error.nonfinite)} of max |reference|, max |error| ${figureOf(error.max_abs, error.nonfinite)}`],
+        [
+          'end to end',
+          error &&
+            `${figureOf(error.max_rel, error.nonfinite)} of max |reference|, max |error| ${figureOf(error.max_abs, error.nonfinite)}`,
+        ],
         ['fed by', this.neighbours(this.network.inputs(this.operator.index).map((edge) => edge.from))],
         ['read by', this.neighbours(this.network.outputs(this.operator.index).map((edge) => edge.to))],
       ],
@@ -79,7 +86,14 @@ class OperatorPanel {
     if (distinct.length === 0) return null;
     return distinct.slice(0, 24).map((index) => {
       const operator = this.network.operator(index);
-      return operator && button([statusBadge(operator.status), ` #${index} ${operator.type}`], () => this.selection.select(index, 'operator'), { class: 'chip' });
+      return (
+        operator &&
+        button(
+          [statusBadge(operator.status), ` #${index} ${operator.type}`],
+          () => this.selection.select(index, 'operator'),
+          { class: 'chip' },
+        )
+      );
     });
   }
 
@@ -87,7 +101,13 @@ class OperatorPanel {
     return el(
       'article',
       { class: `card compact ${finding.kind}` },
-      el('p', { class: 'kicker' }, el('b', {}, finding.id), finding.cause && el('code', {}, finding.cause), finding.proven ? el('span', { class: 'tag proven' }, '✓ proven') : null),
+      el(
+        'p',
+        { class: 'kicker' },
+        el('b', {}, finding.id),
+        finding.cause && el('code', {}, finding.cause),
+        finding.proven ? el('span', { class: 'tag proven' }, '✓ proven') : null,
+      ),
       el('p', {}, sentence(finding.title)),
       list(finding.evidence),
       finding.next_steps.length ? el('div', { class: 'next' }, el('b', {}, 'Next'), list(finding.next_steps)) : null,
@@ -100,9 +120,20 @@ class OperatorPanel {
     const replay = this.network.details(this.operator.index)?.replay;
     const columns = [{ title: 'role' }, { title: 'tensor' }, { title: 'dims' }, { title: 'type' }, { title: 'range' }];
     const rows = replay
-      ? [...replay.inputs.map((operand) => operandRow(operand, 'in')), ...replay.outputs.map((operand) => operandRow(operand, 'out'))]
-      : [...this.operator.inputs.map((tensor) => this.tensorRow(tensor, 'in')), ...this.operator.outputs.map((tensor) => this.tensorRow(tensor, 'out'))];
-    return el('section', {}, el('h4', {}, 'Inputs and outputs'), rows.length ? table('Inputs and outputs', columns, rows) : el('p', {}, 'None.'));
+      ? [
+          ...replay.inputs.map((operand) => operandRow(operand, 'in')),
+          ...replay.outputs.map((operand) => operandRow(operand, 'out')),
+        ]
+      : [
+          ...this.operator.inputs.map((tensor) => this.tensorRow(tensor, 'in')),
+          ...this.operator.outputs.map((tensor) => this.tensorRow(tensor, 'out')),
+        ];
+    return el(
+      'section',
+      {},
+      el('h4', {}, 'Inputs and outputs'),
+      rows.length ? table('Inputs and outputs', columns, rows) : el('p', {}, 'None.'),
+    );
   }
 
   private tensorRow(tensor: string, role: string): Child[] {
@@ -110,18 +141,38 @@ class OperatorPanel {
     const dumped = (maker ? this.network.tensors(maker.index) : []).find((each) => each.tensor === tensor);
     if (!dumped) return [role, tensor, 'not in the dump', maker?.status === 'set_aside' ? 'constant' : '', ''];
     const range = dumped.local ?? dumped.baseline;
-    return [role, [name(tensor), alias(dumped.name, tensor)], shape(dumped.dims, dumped.device_dims, dumped.layout), kind(dumped), range ? rangeText(range.actual_min, range.actual_max) : ''];
+    return [
+      role,
+      [name(tensor), alias(dumped.name, tensor)],
+      shape(dumped.dims, dumped.device_dims, dumped.layout),
+      kind(dumped),
+      range ? rangeText(range.actual_min, range.actual_max) : '',
+    ];
   }
 
   private parameters(): HTMLElement {
     const details = this.network.details(this.operator.index);
-    const rows = (details?.parameters ?? []).map(({ name: key, value }) => [el('code', {}, key), el('code', {}, value)] as Child[]);
-    const missing = el('p', { class: 'hint' }, 'They are in the details: run the diagnosis with ', el('code', {}, '--report'), ' or ', el('code', {}, '--details FILE.qdd'), '.');
+    const rows = (details?.parameters ?? []).map(
+      ({ name: key, value }) => [el('code', {}, key), el('code', {}, value)] as Child[],
+    );
+    const missing = el(
+      'p',
+      { class: 'hint' },
+      'They are in the details: run the diagnosis with ',
+      el('code', {}, '--report'),
+      ' or ',
+      el('code', {}, '--details FILE.qdd'),
+      '.',
+    );
     return el(
       'section',
       {},
       el('h4', {}, 'Parameters'),
-      details === null ? missing : rows.length ? table('Parameters', [{ title: 'name' }, { title: 'value' }], rows.slice(0, MOST_PARAMETERS)) : el('p', {}, 'None.'),
+      details === null
+        ? missing
+        : rows.length
+          ? table('Parameters', [{ title: 'name' }, { title: 'value' }], rows.slice(0, MOST_PARAMETERS))
+          : el('p', {}, 'None.'),
     );
   }
 
@@ -129,7 +180,9 @@ class OperatorPanel {
 
   private tensor(tensor: DumpedTensor): HTMLElement {
     const details = this.network.detailsOfTensor(tensor.name);
-    const stage = this.network.details(this.operator.index)?.replay?.stages.find((each) => each.dump_tensor === tensor.name);
+    const stage = this.network
+      .details(this.operator.index)
+      ?.replay?.stages.find((each) => each.dump_tensor === tensor.name);
     return el(
       'section',
       { class: 'tensor' },
@@ -144,13 +197,24 @@ class OperatorPanel {
   private histogram(details: TensorDetails | null): Child {
     const histogram = details?.histogram;
     if (!histogram) {
-      const reason = details ? 'There is no histogram of this tensor.' : 'Histogram: not in this report. Run the diagnosis with --report or --details FILE.qdd.';
+      const reason = details
+        ? 'There is no histogram of this tensor.'
+        : 'Histogram: not in this report. Run the diagnosis with --report or --details FILE.qdd.';
       return el('p', { class: 'hint' }, reason);
     }
     return el(
       'figure',
       {},
-      el('figcaption', {}, 'Values: ', el('i', { class: 'swatch device-swatch' }), 'device ', el('i', { class: 'swatch line-swatch' }), 'reference', outside(histogram.device_outside, histogram.reference_outside)),
+      el(
+        'figcaption',
+        {},
+        'Values: ',
+        el('i', { class: 'swatch device-swatch' }),
+        'device ',
+        el('i', { class: 'swatch line-swatch' }),
+        'reference',
+        outside(histogram.device_outside, histogram.reference_outside),
+      ),
       this.keep(histogramChart(histogram)),
     );
   }
@@ -159,10 +223,34 @@ class OperatorPanel {
     if (!errors) return null;
     const label = (axis: number | null) => (axis === null ? 'all' : axisName(axis, tensor.dims));
     const { plane } = errors;
-    const charts = errors.axes.slice(0, MOST_AXES).map((axis) => el('figure', {}, el('figcaption', {}, `Largest error along ${label(axis.axis)}${axis.group > 1 ? `, ${axis.group} indices per bar` : ''}`), this.keep(axisChart(axis, label(axis.axis)))));
+    const charts = errors.axes
+      .slice(0, MOST_AXES)
+      .map((axis) =>
+        el(
+          'figure',
+          {},
+          el(
+            'figcaption',
+            {},
+            `Largest error along ${label(axis.axis)}${axis.group > 1 ? `, ${axis.group} indices per bar` : ''}`,
+          ),
+          this.keep(axisChart(axis, label(axis.axis))),
+        ),
+      );
     const cells = plane.rows * plane.columns;
     if (cells > 1 && plane.bound_ratio.length === cells) {
-      charts.push(el('figure', {}, el('figcaption', {}, `Error map, largest of all other axes${plane.row_group * plane.column_group > 1 ? `, ${plane.row_group}×${plane.column_group} elements per cell` : ''}`), this.keep(planeChart(plane, label(plane.row_axis), label(plane.column_axis)))));
+      charts.push(
+        el(
+          'figure',
+          {},
+          el(
+            'figcaption',
+            {},
+            `Error map, largest of all other axes${plane.row_group * plane.column_group > 1 ? `, ${plane.row_group}×${plane.column_group} elements per cell` : ''}`,
+          ),
+          this.keep(planeChart(plane, label(plane.row_axis), label(plane.column_axis))),
+        ),
+      );
     }
     return el(
       'div',
@@ -204,7 +292,11 @@ function operandRow(operand: Operand, role: string): Child[] {
   const source = operand.role === 'device' || operand.role === 'output' ? '' : ` (${operand.role})`;
   return [
     `${role}${source}`,
-    [name(tensor), operand.dump_tensor ? alias(operand.dump_tensor, tensor) : null, operand.problem ? ` ${operand.problem}` : null],
+    [
+      name(tensor),
+      operand.dump_tensor ? alias(operand.dump_tensor, tensor) : null,
+      operand.problem ? ` ${operand.problem}` : null,
+    ],
     shape(operand.dims, operand.device_dims, operand.layout),
     kind(operand),
     operand.range ? rangeText(operand.range.min, operand.range.max) : '',
@@ -212,7 +304,9 @@ function operandRow(operand: Operand, role: string): Child[] {
 }
 
 function outside(device: number, reference: number): Child {
-  return device || reference ? el('span', { class: 'faint' }, ` outside or not finite: device ${device}, reference ${reference}`) : null;
+  return device || reference
+    ? el('span', { class: 'faint' }, ` outside or not finite: device ${device}, reference ${reference}`)
+    : null;
 }
 
 /** Dims are in the model's order, where the second of four is the channel. */
@@ -224,7 +318,12 @@ function axisName(axis: number, extents: number[]): string {
 function tensorFacts(tensor: DumpedTensor): [string, Child][] {
   const encoding = (value: DumpedTensor['encoding']) => value && `scale ${figure(value.scale)}, offset ${value.offset}`;
   return [
-    ['own error', tensor.bound_ratio === null && !tensor.nonfinite ? null : [el('b', {}, figureOf(tensor.bound_ratio, tensor.nonfinite)), ' bound units']],
+    [
+      'own error',
+      tensor.bound_ratio === null && !tensor.nonfinite
+        ? null
+        : [el('b', {}, figureOf(tensor.bound_ratio, tensor.nonfinite)), ' bound units'],
+    ],
     ['within the bound', tensor.within_bound === null ? null : percent(tensor.within_bound)],
     ['dims', shape(tensor.dims, tensor.device_dims, tensor.layout)],
     ['type', `${tensor.dtype}${tensor.layout ? `, ${tensor.layout}` : ''}`],
@@ -254,27 +353,59 @@ const MEASURES: Measure[] = [
 function metricsTable(tensor: DumpedTensor): HTMLElement {
   const { local, baseline } = tensor;
   if (!local && !baseline) return el('p', {}, tensor.problem ?? 'It was not compared with anything.');
-  const columns = [{ title: 'e = device − reference' }, { title: 'local replay', number: true }, { title: 'fp32 baseline', number: true }];
+  const columns = [
+    { title: 'e = device − reference' },
+    { title: 'local replay', number: true },
+    { title: 'fp32 baseline', number: true },
+  ];
   const rows = MEASURES.map(([title, of]) => [title, local ? of(local) : '–', baseline ? of(baseline) : '–']);
   return table('Device against its local replay and against the fp32 baseline', columns, rows);
 }
 
 function worstTable(errors: ErrorMap): HTMLElement {
-  const columns = [{ title: 'element' }, { title: 'device', number: true }, { title: 'should be', number: true }, { title: 'may be off by', number: true }, { title: 'is off by, bound units', number: true }];
-  const rows = errors.worst.map((each) => [`[${each.position.join(', ')}]`, figure(each.device), figure(each.replay), figure(each.bound), figure(each.bound_ratio ?? Infinity)]);
+  const columns = [
+    { title: 'element' },
+    { title: 'device', number: true },
+    { title: 'should be', number: true },
+    { title: 'may be off by', number: true },
+    { title: 'is off by, bound units', number: true },
+  ];
+  const rows = errors.worst.map((each) => [
+    `[${each.position.join(', ')}]`,
+    figure(each.device),
+    figure(each.replay),
+    figure(each.bound),
+    figure(each.bound_ratio ?? Infinity),
+  ]);
   return el('div', {}, el('h5', {}, 'Worst elements'), table('Elements with the largest errors', columns, rows));
 }
 
 function triedTable(tried: Tried[]): Child {
   if (tried.length === 0) return null;
-  const columns = [{ title: 'mistake' }, { title: 'parameter' }, { title: 'used → meant' }, { title: 'fitted numbers', number: true }, { title: 'error left, bound units', number: true }, { title: 'result' }];
+  const columns = [
+    { title: 'mistake' },
+    { title: 'parameter' },
+    { title: 'used → meant' },
+    { title: 'fitted numbers', number: true },
+    { title: 'error left, bound units', number: true },
+    { title: 'result' },
+  ];
   const rows = tried.map((each) => [
     el('code', {}, each.cause),
     each.parameter,
     `${each.used} → ${each.meant}`,
     String(each.free_parameters),
     figureOf(each.bound_ratio, each.nonfinite) + (each.judged_by === 'sample' ? ' or more' : ''),
-    each.decisive ? el('span', { class: 'tag proven' }, '✓ reproduces it') : each.matches ? el('span', { class: 'tag' }, 'reproduces it too') : el('span', { class: 'faint' }, 'does not'),
+    each.decisive
+      ? el('span', { class: 'tag proven' }, '✓ reproduces it')
+      : each.matches
+        ? el('span', { class: 'tag' }, 'reproduces it too')
+        : el('span', { class: 'faint' }, 'does not'),
   ]);
-  return el('div', {}, el('h5', {}, 'Mistakes tried: the operator replayed as if the device had made them'), table('Mistakes tried', columns, rows));
+  return el(
+    'div',
+    {},
+    el('h5', {}, 'Mistakes tried: the operator replayed as if the device had made them'),
+    table('Mistakes tried', columns, rows),
+  );
 }

@@ -34,7 +34,13 @@ function histogramOption(histogram: Histogram): Option {
     }),
     yAxis: logAxis('elements', 0.5, powerAbove(most), { nameGap: 36, startValue: 0.5 }),
     series: [
-      { type: 'bar', data: counts(histogram.device), barCategoryGap: '8%', silent: true, itemStyle: { color: color('device') } },
+      {
+        type: 'bar',
+        data: counts(histogram.device),
+        barCategoryGap: '8%',
+        silent: true,
+        itemStyle: { color: color('device') },
+      },
       {
         type: 'line',
         step: 'middle',
@@ -59,7 +65,11 @@ function axisOption(errors: AxisErrors, values: number[], top: number, title: st
   const low = Math.max(1e-3, powerBelow(smallest));
   return {
     grid: { left: 52, right: 12, top: 14, bottom: 44 },
-    xAxis: axis(title, { type: 'category', data: values.map((_, position) => String(position * errors.group)), nameGap: 26 }),
+    xAxis: axis(title, {
+      type: 'category',
+      data: values.map((_, position) => String(position * errors.group)),
+      nameGap: 26,
+    }),
     yAxis: logAxis('bound units', low, powerAbove(top), { nameGap: 38, startValue: low }),
     series: [
       {

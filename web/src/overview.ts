@@ -1,6 +1,6 @@
 // The first screen: the verdict, the culprits, what was covered, and what ran. The chart follows in the same column.
 
-import type { Diagnosis, Finding, Operator } from './document';
+import type { Diagnosis, Finding, Operator, SimilarCase } from './document';
 import { button, type Child, copyButton, el, facts, list, name, sentence } from './dom';
 import type { Network } from './network';
 import type { Selection } from './selection';
@@ -9,6 +9,8 @@ import { figure, figureOf, percent, plural, shellWord } from './text';
 
 /** More culprits than this wait behind a button. */
 const MOST_CARDS = 6;
+/** What a known case and the run have in common: the most telling come first. */
+const MOST_SHARED = 4;
 
 const VERDICTS: Record<Diagnosis['verdict'], { label: string; look: string }> = {
   bug: { label: 'bug', look: 'broken' },
@@ -55,7 +57,14 @@ export function overview(network: Network, selection: Selection, missing: string
       warnings.length ? warningList(warnings) : null,
       chart,
     ),
-    el('aside', { class: 'side', 'aria-label': 'Coverage and run' }, coverage(diagnosis), runFacts(diagnosis), missingParts(missing), similarCases(diagnosis)),
+    el(
+      'aside',
+      { class: 'side', 'aria-label': 'Coverage and run' },
+      coverage(diagnosis),
+      runFacts(diagnosis),
+      missingParts(missing),
+      similarCases(diagnosis),
+    ),
   );
 }
 
@@ -85,7 +94,9 @@ function card(network: Network, selection: Selection, finding: Finding, large: b
     large ? errorFigures(finding) : null,
     suspect(finding),
     large && others.length ? list(others) : null,
-    large && finding.next_steps.length ? el('div', { class: 'next' }, el('b', {}, 'Next'), list(finding.next_steps)) : null,
+    large && finding.next_steps.length
+      ? el('div', { class: 'next' }, el('b', {}, 'Next'), list(finding.next_steps))
+      : null,
     actions(network, selection, finding),
   );
 }
@@ -107,8 +118,12 @@ function causeOf(finding: Finding): Child {
     'cause ',
     el('code', {}, finding.cause),
     ' ',
-    finding.proven ? el('span', { class: 'tag proven' }, '✓ proven') : el('span', { class: 'tag' }, known ? 'not proven' : 'nothing tried reproduces it'),
-    finding.ties.length ? [' equally well: ', finding.ties.map((tie, position) => [position ? ', ' : '', name(tie)])] : null,
+    finding.proven
+      ? el('span', { class: 'tag proven' }, '✓ proven')
+      : el('span', { class: 'tag' }, known ? 'not proven' : 'nothing tried reproduces it'),
+    finding.ties.length
+      ? [' equally well: ', finding.ties.map((tie, position) => [position ? ', ' : '', name(tie)])]
+      : null,
   ];
 }
 
@@ -130,7 +145,12 @@ function suspect(finding: Finding): Child {
   const where = finding.suspect;
   if (!where?.file) return null;
   const change = where.parameter
-    ? [': ', name(where.parameter), where.used ? [' is ', name(where.used)] : null, where.meant ? [', meant ', name(where.meant)] : null]
+    ? [
+        ': ',
+        name(where.parameter),
+        where.used ? [' is ', name(where.used)] : null,
+        where.meant ? [', meant ', name(where.meant)] : null,
+      ]
     : null;
   return el('p', { class: 'open' }, el('b', {}, 'Open '), el('code', { class: 'path' }, where.file), change);
 }
@@ -146,10 +166,14 @@ function actions(network: Network, selection: Selection, finding: Finding): Chil
   const index = finding.op_index;
   if (index === null || !network.operator(index)) return null;
   const command = replayCommand(network.diagnosis, index);
-  const look = button('Look into it', () => {
-    selection.select(index, 'card');
-    document.getElementById('operator')?.scrollIntoView();
-  }, { class: 'primary', 'aria-label': `Look into it: operator #${index}` });
+  const look = button(
+    'Look into it',
+    () => {
+      selection.select(index, 'card');
+      document.getElementById('operator')?.scrollIntoView();
+    },
+    { class: 'primary', 'aria-label': `Look into it: operator #${index}` },
+  );
   return el('div', { class: 'actions' }, look, command ? copyButton('Copy replay command', command) : null);
 }
 
@@ -164,9 +188,23 @@ function nothingFound(network: Network): HTMLElement {
     'article',
     { class: 'card large clean' },
     el('h2', {}, 'No operator is broken: what remains is rounding'),
-    el('p', {}, `Each of the ${plural(diagnosis.coverage.ops_judged, 'judged operator')} was computed again from the device’s own inputs, and every element of the device’s result lies within the bound of its arithmetic.`),
-    facts([['nearest to its bound', nearest(network)], ['at the outputs', outputs(network)]], 'figures'),
-    el('p', { class: 'hint' }, 'The outputs still differ from an fp32 run by the figures above. That is what half precision amounts to over the whole network; no single operator adds more than its share.'),
+    el(
+      'p',
+      {},
+      `Each of the ${plural(diagnosis.coverage.ops_judged, 'judged operator')} was computed again from the device’s own inputs, and every element of the device’s result lies within the bound of its arithmetic.`,
+    ),
+    facts(
+      [
+        ['nearest to its bound', nearest(network)],
+        ['at the outputs', outputs(network)],
+      ],
+      'figures',
+    ),
+    el(
+      'p',
+      { class: 'hint' },
+      'The outputs still differ from an fp32 run by the figures above. That is what half precision amounts to over the whole network; no single operator adds more than its share.',
+    ),
   );
 }
 
@@ -197,7 +235,11 @@ function outputs(network: Network): Child {
 function coverageAdvice(diagnosis: Diagnosis): Child {
   const { ops_judged: judged, ops_dumped: dumped } = diagnosis.coverage;
   if (diagnosis.run.dump === null) return el('p', {}, 'There was no dump, so no operator was judged.');
-  return el('p', {}, `${judged} of ${plural(dumped, 'dumped operator')} could be judged; the coverage says why the others could not.`);
+  return el(
+    'p',
+    {},
+    `${judged} of ${plural(dumped, 'dumped operator')} could be judged; the coverage says why the others could not.`,
+  );
 }
 
 function logReading(diagnosis: Diagnosis): Child {
@@ -206,9 +248,21 @@ function logReading(diagnosis: Diagnosis): Child {
   return el(
     'article',
     { class: 'card compact log' },
-    el('p', { class: 'kicker' }, el('b', {}, 'log'), el('code', {}, log.class), `confidence ${log.confidence}, ${plural(log.lines, 'line')} read`),
+    el(
+      'p',
+      { class: 'kicker' },
+      el('b', {}, 'log'),
+      el('code', {}, log.class),
+      `confidence ${log.confidence}, ${plural(log.lines, 'line')} read`,
+    ),
     el('p', {}, sentence(log.summary)),
-    log.evidence.length ? el('ol', { class: 'log-lines' }, log.evidence.map((each) => el('li', { value: each.line }, el('code', {}, each.text)))) : null,
+    log.evidence.length
+      ? el(
+          'ol',
+          { class: 'log-lines' },
+          log.evidence.map((each) => el('li', { value: each.line }, el('code', {}, each.text))),
+        )
+      : null,
     log.next_steps.length ? el('details', {}, el('summary', {}, 'What to do'), list(log.next_steps, 'ol')) : null,
   );
 }
@@ -219,15 +273,39 @@ function warningList(warnings: Finding[]): HTMLElement {
     'details',
     { class: 'warnings', open: warnings.length <= 3 },
     el('summary', {}, `${heading} (they do not change the verdict)`),
-    el('ul', {}, warnings.map((finding) => el('li', {}, el('b', {}, finding.id), ' ', sentence(finding.title), finding.evidence[0] ? [': ', sentence(finding.evidence[0])] : null))),
+    el(
+      'ul',
+      {},
+      warnings.map((finding) =>
+        el(
+          'li',
+          {},
+          el('b', {}, finding.id),
+          ' ',
+          sentence(finding.title),
+          finding.evidence[0] ? [': ', sentence(finding.evidence[0])] : null,
+        ),
+      ),
+    ),
   );
 }
 
 // --- The side ---
 
 function coverage(diagnosis: Diagnosis): HTMLElement {
-  const { ops_total: total, ops_set_aside: aside, ops_dumped: dumped, ops_judged: judged, not_judged: unknown } = diagnosis.coverage;
-  const meter = el('meter', { min: 0, max: Math.max(dumped, 1), value: judged, 'aria-label': `${judged} of ${dumped} dumped operators judged` });
+  const {
+    ops_total: total,
+    ops_set_aside: aside,
+    ops_dumped: dumped,
+    ops_judged: judged,
+    not_judged: unknown,
+  } = diagnosis.coverage;
+  const meter = el('meter', {
+    min: 0,
+    max: Math.max(dumped, 1),
+    value: judged,
+    'aria-label': `${judged} of ${dumped} dumped operators judged`,
+  });
   return el(
     'section',
     {},
@@ -247,7 +325,20 @@ function unknownOperators(diagnosis: Diagnosis): HTMLElement {
     'details',
     {},
     el('summary', {}, `${unknown.length}: not judged does not mean right`),
-    el('ul', { class: 'plain' }, unknown.map((each) => el('li', {}, each.op_index === null ? '' : `#${each.op_index} `, `${each.op_type} `, name(each.op, 32), `: ${each.reason}`))),
+    el(
+      'ul',
+      { class: 'plain' },
+      unknown.map((each) =>
+        el(
+          'li',
+          {},
+          each.op_index === null ? '' : `#${each.op_index} `,
+          `${each.op_type} `,
+          name(each.op, 32),
+          `: ${each.reason}`,
+        ),
+      ),
+    ),
   );
 }
 
@@ -261,7 +352,10 @@ function runFacts(diagnosis: Diagnosis): HTMLElement {
     el('h2', {}, 'Run'),
     facts([
       ['model', [name(model.file, 40), ` ${bytes(model.bytes)}`]],
-      ['made from', model.source && `${model.source}${model.converter_version ? `, converter ${model.converter_version}` : ''}`],
+      [
+        'made from',
+        model.source && `${model.source}${model.converter_version ? `, converter ${model.converter_version}` : ''}`,
+      ],
       ['SoC', run.soc ?? 'not told'],
       ['HTP', arch],
       ['QNN library', run.library],
@@ -270,7 +364,12 @@ function runFacts(diagnosis: Diagnosis): HTMLElement {
       ['execution', execution],
       ['log', run.log && name(run.log, 44)],
       ['constants', run.constant_rounding && `rounded ${run.constant_rounding.replace('_', ' ')}`],
-      ['bounds', run.tolerance_scale !== null && run.tolerance_scale !== 1 ? `multiplied by ${figure(run.tolerance_scale)}` : null],
+      [
+        'bounds',
+        run.tolerance_scale !== null && run.tolerance_scale !== 1
+          ? `multiplied by ${figure(run.tolerance_scale)}`
+          : null,
+      ],
       ['inputs', run.inputs_given ? 'compared with the dump' : 'not given, so not compared'],
     ]),
   );
@@ -287,11 +386,17 @@ function missingParts(missing: string[]): Child {
 function similarCases(diagnosis: Diagnosis): Child {
   const cases = diagnosis.similar_cases ?? [];
   if (cases.length === 0) return null;
-  const title = (value: unknown) => (typeof value === 'string' ? value : '');
+  return el('section', {}, el('h2', {}, 'Seen before'), cases.map(similarCase));
+}
+
+function similarCase(similar: SimilarCase): HTMLElement {
+  const known = similar.case;
+  const shared = similar.shared.slice(0, MOST_SHARED).join(', ');
   return el(
-    'section',
-    {},
-    el('h2', {}, 'Seen before'),
-    el('ul', { class: 'plain' }, cases.map((each) => el('li', {}, el('b', {}, title(each.case.id)), ' ', sentence(title(each.case.title)), ` (similarity ${percent(each.similarity)}; shared: ${each.shared.slice(0, 4).join(', ')})`))),
+    'div',
+    { class: 'known' },
+    el('p', {}, el('b', {}, known.id), ' ', sentence(known.title)),
+    known.fix ? el('p', {}, 'What helped: ', sentence(known.fix)) : null,
+    el('p', { class: 'hint' }, `similarity ${percent(similar.similarity)}: ${shared}`),
   );
 }

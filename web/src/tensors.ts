@@ -40,14 +40,32 @@ interface Column {
 
 const COLUMNS: Column[] = [
   { title: '#', number: true, value: (s) => s.operator?.index ?? null, show: (s) => s.operator?.index ?? '–' },
-  { title: 'status', value: (s) => s.operator?.status ?? null, show: (s) => (s.operator ? statusBadge(s.operator.status) : '–') },
-  { title: 'operator', value: (s) => s.operator?.name ?? null, show: (s) => (s.operator ? name(s.operator.name, 26) : '–') },
+  {
+    title: 'status',
+    value: (s) => s.operator?.status ?? null,
+    show: (s) => (s.operator ? statusBadge(s.operator.status) : '–'),
+  },
+  {
+    title: 'operator',
+    value: (s) => s.operator?.name ?? null,
+    show: (s) => (s.operator ? name(s.operator.name, 26) : '–'),
+  },
   { title: 'type', value: (s) => s.operator?.type ?? null, show: (s) => s.operator?.type ?? '–' },
-  { title: 'tensor', value: (s) => s.tensor, show: (s) => (s.tensor ? name(s.tensor, 26) : el('span', { class: 'faint' }, s.problem ?? 'not in the dump')) },
+  {
+    title: 'tensor',
+    value: (s) => s.tensor,
+    show: (s) => (s.tensor ? name(s.tensor, 26) : el('span', { class: 'faint' }, s.problem ?? 'not in the dump')),
+  },
   { title: 'own error', unit: 'bound units', number: true, value: (s) => s.ratio, show: (s) => figure(s.ratio) },
   { title: 'end to end', unit: 'of the maximum', number: true, value: (s) => s.maxRel, show: (s) => figure(s.maxRel) },
   { title: 'max |e|', unit: 'local', number: true, value: (s) => s.maxAbs, show: (s) => figure(s.maxAbs) },
-  { title: 'within bound', unit: 'share of its elements', number: true, value: (s) => s.within, show: (s) => percent(s.within) },
+  {
+    title: 'within bound',
+    unit: 'share of its elements',
+    number: true,
+    value: (s) => s.within,
+    show: (s) => percent(s.within),
+  },
   { title: 'dims', value: (s) => (s.dims ? s.dims.join('x') : null), show: (s) => dims(s.dims) },
   { title: 'element type', value: (s) => s.type, show: (s) => s.type },
 ];
@@ -87,7 +105,17 @@ function sources(network: Network): Source[] {
 function unknown(network: Network): Source[] {
   return network.operators
     .filter((operator) => operator.status === 'not_judged' && network.tensors(operator.index).length === 0)
-    .map((operator) => ({ operator, tensor: '', dims: null, type: '', ratio: ratioOf(operator), within: null, maxAbs: null, maxRel: null, problem: operator.reason }));
+    .map((operator) => ({
+      operator,
+      tensor: '',
+      dims: null,
+      type: '',
+      ratio: ratioOf(operator),
+      within: null,
+      maxAbs: null,
+      maxRel: null,
+      problem: operator.reason,
+    }));
 }
 
 class TensorTable {
@@ -96,8 +124,17 @@ class TensorTable {
   private readonly body = el('tbody');
   private readonly headers: HTMLTableCellElement[];
   private readonly count = el('span', { class: 'hint', role: 'status' });
-  private readonly words = el('input', { type: 'search', placeholder: 'Filter', 'aria-label': 'Filter by operator, type or tensor', spellcheck: 'false' });
-  private readonly choice = el('select', { 'aria-label': 'Filter by status' }, FILTERS.map(([value, label]) => el('option', { value }, label)));
+  private readonly words = el('input', {
+    type: 'search',
+    placeholder: 'Filter',
+    'aria-label': 'Filter by operator, type or tensor',
+    spellcheck: 'false',
+  });
+  private readonly choice = el(
+    'select',
+    { 'aria-label': 'Filter by status' },
+    FILTERS.map(([value, label]) => el('option', { value }, label)),
+  );
   private sorted = { column: 0, down: false };
   private visible: Row[] = [];
 
@@ -107,7 +144,13 @@ class TensorTable {
   ) {
     this.rows = sources(network).map((source) => this.row(source));
     this.headers = COLUMNS.map((column, position) => this.header(column, position));
-    const content = el('table', { class: 'tensors' }, el('caption', { class: 'hidden' }, 'All dumped tensors'), el('thead', {}, el('tr', {}, this.headers)), this.body);
+    const content = el(
+      'table',
+      { class: 'tensors' },
+      el('caption', { class: 'hidden' }, 'All dumped tensors'),
+      el('thead', {}, el('tr', {}, this.headers)),
+      this.body,
+    );
     this.section = el('div', {}, this.toolbar(), scrollable('All dumped tensors', content));
     this.listen();
     this.arrange();
@@ -115,11 +158,22 @@ class TensorTable {
   }
 
   private toolbar(): HTMLElement {
-    return el('div', { class: 'toolbar' }, this.words, this.choice, button('Download CSV', () => this.download()), this.count);
+    return el(
+      'div',
+      { class: 'toolbar' },
+      this.words,
+      this.choice,
+      button('Download CSV', () => this.download()),
+      this.count,
+    );
   }
 
   private header(column: Column, position: number): HTMLTableCellElement {
-    const control = button([column.title, el('span', { class: 'sort', 'aria-hidden': 'true' })], () => this.sort(position), { title: column.unit });
+    const control = button(
+      [column.title, el('span', { class: 'sort', 'aria-hidden': 'true' })],
+      () => this.sort(position),
+      { title: column.unit },
+    );
     return el('th', { scope: 'col', class: column.number ? 'number' : null, 'aria-sort': 'none' }, control);
   }
 
@@ -129,7 +183,13 @@ class TensorTable {
     const { operator } = source;
     if (operator) element.dataset['operator'] = String(operator.index);
     const text = `#${operator?.index} ${operator?.name} ${operator?.type} ${source.tensor}`.toLowerCase();
-    return { operator, values: COLUMNS.map((column) => column.value(source)), element, text, status: operator?.status ?? null };
+    return {
+      operator,
+      values: COLUMNS.map((column) => column.value(source)),
+      element,
+      text,
+      status: operator?.status ?? null,
+    };
   }
 
   private listen(): void {
@@ -149,7 +209,12 @@ class TensorTable {
   private key(event: KeyboardEvent): void {
     const here = this.visible.findIndex((row) => row.element === event.target);
     if (here < 0) return;
-    const targets: Record<string, number> = { ArrowDown: here + 1, ArrowUp: here - 1, Home: 0, End: this.visible.length - 1 };
+    const targets: Record<string, number> = {
+      ArrowDown: here + 1,
+      ArrowUp: here - 1,
+      Home: 0,
+      End: this.visible.length - 1,
+    };
     if (event.key === 'Enter' || event.key === ' ') this.choose(event.target);
     else if (event.key in targets) this.focus(targets[event.key] ?? here);
     else return;
@@ -182,7 +247,10 @@ class TensorTable {
       const direction = this.sorted.down ? 'descending' : 'ascending';
       header.setAttribute('aria-sort', position === this.sorted.column ? direction : 'none');
     });
-    this.count.textContent = this.visible.length === this.rows.length ? plural(this.rows.length, 'tensor') : `${this.visible.length} of ${plural(this.rows.length, 'tensor')}`;
+    this.count.textContent =
+      this.visible.length === this.rows.length
+        ? plural(this.rows.length, 'tensor')
+        : `${this.visible.length} of ${plural(this.rows.length, 'tensor')}`;
   }
 
   private compare(a: Row, b: Row): number {
@@ -190,7 +258,14 @@ class TensorTable {
     const [left, right] = [this.keyOf(a, column), this.keyOf(b, column)];
     // What is not known stands last in both directions.
     if (left === null || right === null) return Number(left === null) - Number(right === null);
-    const order = typeof left === 'number' && typeof right === 'number' ? (left < right ? -1 : left > right ? 1 : 0) : collator.compare(String(left), String(right));
+    const order =
+      typeof left === 'number' && typeof right === 'number'
+        ? left < right
+          ? -1
+          : left > right
+            ? 1
+            : 0
+        : collator.compare(String(left), String(right));
     return down ? -order : order;
   }
 

@@ -48,7 +48,9 @@ export function percent(share: number | null): string {
   if (share === null) return '–';
   // 99.999 % must not read as all of them.
   const value = share * 100;
-  return value < 100 && value > 99.9 ? `${(Math.floor(value * 1000) / 1000).toFixed(3)}\u00a0%` : `${figure(value)}\u00a0%`;
+  return value < 100 && value > 99.9
+    ? `${(Math.floor(value * 1000) / 1000).toFixed(3)}\u00a0%`
+    : `${figure(value)}\u00a0%`;
 }
 
 export function plural(count: number, noun: string): string {
