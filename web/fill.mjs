@@ -15,8 +15,17 @@ const escapeBlock = (json) =>
   json.replace(/[<>&\u2028\u2029]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
 const escapeText = (text) => text.replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
 
+function version() {
+  return /project\(qnn-debug VERSION ([0-9.]+)/.exec(readFileSync(join(web, '..', 'CMakeLists.txt'), 'utf8'))[1];
+}
+
 export function fillPage(diagnosis, details = null) {
-  const data = { tool: { name: 'qnn-debug', version: '0.0.0' }, diagnosis, details, missing: details ? [] : [MISSING] };
+  const data = {
+    tool: { name: 'qnn-debug', version: version() },
+    diagnosis,
+    details,
+    missing: details ? [] : [MISSING],
+  };
   const parts = {
     TITLE: escapeText(`${diagnosis.verdict}: ${diagnosis.model.file}`),
     SUMMARY: escapeText(diagnosis.summary),

@@ -594,7 +594,7 @@ async function main() {
   try {
     const made = new Pages(options.binary, options.corpus, folder);
     const [bug, clean] = [made.example('broken'), made.example('clean')];
-    const failed = made.fromLog(join(ROOT, 'tests', 'knowledge', 'logs', 'C25_mnn_logcat_14001.log'));
+    const failed = made.fromLog('tests/knowledge/logs/C25_mnn_logcat_14001.log');
     const sources = {
       bug,
       clean,

@@ -2,57 +2,68 @@
 
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 
 import { fillPage } from '../../web/fill.mjs';
 import { makeDetails } from './details.mjs';
 import { ROOT, Skip } from './harness.mjs';
 
+const EXAMPLE = 'examples/mini';
 const LARGEST = 256 * 1024 * 1024; // of a document on standard output
 
 export class Pages {
   constructor(binary, corpus, folder) {
-    this.binary = binary;
+    this.binary = resolve(binary);
     this.corpus = corpus;
     this.folder = folder;
     mkdirSync(folder, { recursive: true });
-    const help = spawnSync(binary, ['diagnose', '--help'], { encoding: 'utf8' }).stdout ?? '';
+    const help = spawnSync(this.binary, ['diagnose', '--help'], { encoding: 'utf8' }).stdout ?? '';
+    this.programWritesDetails = help.includes('--details');
     this.programWritesPages = help.includes('--report');
   }
 
   /** An example of the repository: "clean" or "broken". */
   example(run) {
-    return this.recorded(join(ROOT, 'examples', 'mini'), run);
+    return this.recorded(ROOT, EXAMPLE, run);
   }
 
   /** A case of the recorded runs, which may not be there. */
   recordedCase(model, run) {
-    const folder = join(this.corpus, model);
-    if (!existsSync(join(folder, run, 'dump'))) throw new Skip(`${folder}/${run} is not there`);
-    return this.recorded(folder, run);
+    if (!existsSync(join(this.corpus, model, run, 'dump'))) throw new Skip(`${model}/${run} is not in ${this.corpus}`);
+    return this.recorded(this.corpus, model, run);
   }
 
-  recorded(folder, run) {
-    const model = ['--model', join(folder, 'model.mnn')];
-    const device = ['--dump', join(folder, run, 'dump')];
-    const diagnosis = this.json(['diagnose', ...model, '--inputs', join(folder, 'input', 'inputs.json'), ...device]);
+  /** Commands run in `base`, so that pages name files as a user would. */
+  recorded(base, folder, run) {
+    const command = ['diagnose', ...commandOfRun(folder, run)];
+    if (!this.programWritesDetails) {
+      const diagnosis = this.json(base, command);
+      return { diagnosis, details: makeDetails(diagnosis, this.replays(base, folder, run, diagnosis)) };
+    }
+    const file = join(this.folder, 'details.qdd');
+    const diagnosis = this.json(base, [...command, '--details', file]);
+    return { diagnosis, details: JSON.parse(readFileSync(file, 'utf8')) };
+  }
+
+  replays(base, folder, run, diagnosis) {
     const accused = diagnosis.operators.filter((operator) => operator.status === 'broken');
-    const replays = accused.map((operator) => this.json(['replay', ...model, ...device, '--op', `#${operator.index}`]));
-    return { diagnosis, details: makeDetails(diagnosis, replays) };
+    const command = ['replay', ...commandOfRun(folder, run)];
+    return accused.map((operator) => this.json(base, [...command, '--op', `#${operator.index}`]));
   }
 
   fromLog(log) {
-    return {
-      diagnosis: this.json(['diagnose', '--model', join(ROOT, 'examples', 'mini', 'model.mnn'), '--log', log]),
-      details: null,
-    };
+    return { diagnosis: this.json(ROOT, ['diagnose', '--model', `${EXAMPLE}/model.mnn`, '--log', log]), details: null };
   }
 
   /** The document of a command; its exit status says what it found, which does not matter here. */
-  json(command) {
-    const done = spawnSync(this.binary, [...command, '--format', 'json'], { encoding: 'utf8', maxBuffer: LARGEST });
+  json(directory, command) {
+    const done = this.run(directory, [...command, '--format', 'json']);
     if (done.status > 1 || !done.stdout) throw new Error(`${command.join(' ')}: ${done.stderr || done.error}`);
     return JSON.parse(done.stdout);
+  }
+
+  run(directory, command) {
+    return spawnSync(this.binary, command, { cwd: directory, encoding: 'utf8', maxBuffer: LARGEST });
   }
 
   /** Writes a page and tells where. */
@@ -66,19 +77,20 @@ export class Pages {
   writtenByProgram(run) {
     if (!this.programWritesPages) return null;
     const file = join(this.folder, `program-${run}.html`);
-    const folder = join(ROOT, 'examples', 'mini');
-    const command = [
-      'diagnose',
-      '--model',
-      join(folder, 'model.mnn'),
-      '--inputs',
-      join(folder, 'input', 'inputs.json'),
-      '--dump',
-      join(folder, run, 'dump'),
-    ];
-    spawnSync(this.binary, [...command, '--report', file], { encoding: 'utf8', maxBuffer: LARGEST });
+    this.run(ROOT, ['diagnose', ...commandOfRun(EXAMPLE, run), '--report', file]);
     return file;
   }
+}
+
+function commandOfRun(folder, run) {
+  return [
+    '--model',
+    `${folder}/model.mnn`,
+    '--inputs',
+    `${folder}/input/inputs.json`,
+    '--dump',
+    `${folder}/${run}/dump`,
+  ];
 }
 
 export function template() {

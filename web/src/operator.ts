@@ -255,7 +255,11 @@ class OperatorPanel {
     return el(
       'div',
       {},
-      el('h5', {}, `Where the error sits: ${plural(errors.beyond, 'element')} beyond the bound`),
+      el(
+        'h5',
+        {},
+        `Where the error sits: ${errors.beyond ? `${plural(errors.beyond, 'element')} beyond the bound` : 'every element is within the bound'}`,
+      ),
       el('div', { class: 'columns' }, charts),
       errors.worst.length ? worstTable(errors) : null,
     );
