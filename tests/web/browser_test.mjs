@@ -558,9 +558,9 @@ async function programsOwn(browser, made) {
 
 const IMAGES = [
   ['bug-light', 'bug', { colorScheme: 'light' }, null],
-  ['bug-dark-operator', 'bug', { colorScheme: 'dark' }, '#operator'],
+  ['bug-dark-operator', 'bug', { colorScheme: 'dark', height: 1000 }, '#operator .tensor'],
   ['clean-dark', 'clean', { colorScheme: 'dark' }, null],
-  ['graph-light', 'bug', { colorScheme: 'light' }, '#graph'],
+  ['graph-light', 'ocr', { colorScheme: 'light' }, '#graph'],
 ];
 
 async function writeImages(browser, pages, made, folder) {
@@ -568,7 +568,11 @@ async function writeImages(browser, pages, made, folder) {
   const wanted = [...IMAGES, ['ocr-light', 'ocr', { colorScheme: 'light' }, '#error']];
   for (const [name, source, settings, place] of wanted) {
     const { page, close } = await open(browser, { ...pages, ocr }[source].file, settings);
-    if (place) await page.locator(place).evaluate((element) => element.scrollIntoView());
+    if (place)
+      await page
+        .locator(place)
+        .first()
+        .evaluate((element) => element.scrollIntoView());
     await page.waitForTimeout(500);
     await page.screenshot({ path: join(folder, `${name}.png`) });
     await close();

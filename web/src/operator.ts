@@ -43,8 +43,15 @@ class OperatorPanel {
       this.facts(),
       ...this.network.findings(this.operator.index).map((finding) => this.finding(finding)),
       el('div', { class: 'columns' }, this.operands(), this.parameters()),
-      ...this.network.tensors(this.operator.index).map((tensor) => this.tensor(tensor)),
+      ...this.tensors().map((tensor) => this.tensor(tensor)),
     ].filter((part): part is HTMLElement => part !== null);
+  }
+
+  /** In execution order, but first those beyond their bound. */
+  private tensors(): DumpedTensor[] {
+    const beyond = (tensor: DumpedTensor) => (ratioOf(tensor) ?? 0) > 1;
+    const all = this.network.tensors(this.operator.index);
+    return [...all.filter(beyond), ...all.filter((tensor) => !beyond(tensor))];
   }
 
   private heading(): HTMLElement {
@@ -130,7 +137,7 @@ class OperatorPanel {
         ];
     return el(
       'section',
-      {},
+      { class: 'short' },
       el('h4', {}, 'Inputs and outputs'),
       rows.length ? table('Inputs and outputs', columns, rows) : el('p', {}, 'None.'),
     );
@@ -166,7 +173,7 @@ class OperatorPanel {
     );
     return el(
       'section',
-      {},
+      { class: 'short' },
       el('h4', {}, 'Parameters'),
       details === null
         ? missing

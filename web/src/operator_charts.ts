@@ -17,7 +17,7 @@ function drawn(values: Figure[]): { values: number[]; top: number } {
 
 export function histogramChart(histogram: Histogram): MountedChart {
   const label = `Histogram of the device’s and the reference’s values from ${figure(histogram.low)} to ${figure(histogram.high)}. The table beside it has the ranges.`;
-  return new MountedChart(label, 'small', () => histogramOption(histogram));
+  return new MountedChart(label, 'map', () => histogramOption(histogram));
 }
 
 function histogramOption(histogram: Histogram): Option {
