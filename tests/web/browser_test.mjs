@@ -472,6 +472,35 @@ async function hostileNames(browser, pages) {
       );
     }),
   );
+  await check('the policy keeps out what would get past the escapes', async () => {
+    const { page, complaints, close } = await open(browser, nasty.file);
+    await page.evaluate(() => {
+      const script = document.createElement('script');
+      script.textContent = 'globalThis.intruder = true';
+      const image = document.createElement('img');
+      image.src = 'https://example.invalid/pixel.png';
+      document.body.append(script, image);
+    });
+    await page.waitForTimeout(200);
+    same(await page.evaluate(() => globalThis.intruder), undefined, 'the script ran');
+    const refused = (directive) => complaints.some((complaint) => complaint.startsWith(`policy: ${directive}`));
+    expect(refused('script-src') && refused('img-src'), complaints.join('; '));
+    same(
+      complaints.filter((complaint) => complaint.startsWith('request:')),
+      [],
+      'requests',
+    );
+    await close();
+  });
+  await check('documents that make no sense are said, not a blank page', async () => {
+    const file = pages.made.write('senseless', {
+      diagnosis: { verdict: 'bug', summary: 'x', model: { file: 'm' } },
+      details: null,
+    });
+    const { page, close } = await open(browser, file, { ready: false });
+    expect((await text(page, '.failed')).includes('cannot be shown'), 'a sentence');
+    await close();
+  });
   await check('hostile: every operator can be selected', () =>
     within(browser, nasty.file, {}, async (page) => {
       for (const operator of nasty.diagnosis.operators) {
@@ -612,6 +641,7 @@ async function main() {
     const pages = Object.fromEntries(
       Object.entries(sources).map(([name, source]) => [name, { ...source, file: made.write(name, source) }]),
     );
+    pages.made = made;
     if (options.images) return await writeImages(browser, pages, made, options.images);
     for (const group of [firstScreen, chartAndGraph, operatorPanel, tensorTable, surroundings, hostileNames, logsOnly])
       await group(browser, pages);

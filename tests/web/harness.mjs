@@ -68,7 +68,7 @@ export function axeSource() {
 }
 
 /** A page at `file` that has drawn everything. `complaints` collects what it must not do: it stays empty. */
-export async function open(browser, file, { width = 1280, height = 800, hash = '', ...context } = {}) {
+export async function open(browser, file, { width = 1280, height = 800, hash = '', ready = true, ...context } = {}) {
   const surroundings = await browser.newContext({ viewport: { width, height }, acceptDownloads: true, ...context });
   const page = await surroundings.newPage();
   page.setDefaultTimeout(TIMEOUT);
@@ -92,7 +92,8 @@ export async function open(browser, file, { width = 1280, height = 800, hash = '
     );
   });
   await page.goto(pathToFileURL(file).href + hash);
-  if (context.javaScriptEnabled !== false) await page.waitForSelector('html[data-ready]', { state: 'attached' });
+  if (ready && context.javaScriptEnabled !== false)
+    await page.waitForSelector('html[data-ready]', { state: 'attached' });
   return { page, complaints, close: () => surroundings.close() };
 }
 

@@ -104,6 +104,11 @@ export function text(size = 12): Record<string, unknown> {
   return { color: color('muted'), fontSize: size, fontFamily: 'system-ui, sans-serif' };
 }
 
+/** Of any number of values, where the arguments of Math.max have a limit; at least `least`. */
+export function largest(values: number[], least: number): number {
+  return values.reduce((a, b) => Math.max(a, b), least);
+}
+
 /** Powers of ten as people write them. */
 export function decade(value: number): string {
   if (value >= 0.001 && value < 10000) return String(Number(value.toPrecision(3)));

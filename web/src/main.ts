@@ -149,4 +149,9 @@ function fill(main: HTMLElement, data: PageData, network: Network, selection: Se
   performance.mark('ready');
 }
 
-start();
+try {
+  start();
+} catch (error) {
+  console.error(error);
+  document.body.append(el('p', { class: 'failed' }, `The documents in this report cannot be shown: ${String(error)}`));
+}

@@ -1,11 +1,11 @@
 // The error along the network: each operator's own error as bars, what has come together so far as a line.
 
-import { type Chart, MountedChart, type Option, axis, line, logAxis, powerAbove, text } from './charts';
+import { type Chart, MountedChart, type Option, axis, largest, line, logAxis, powerAbove, text } from './charts';
 import type { Operator, Status } from './document';
 import { button, el } from './dom';
 import type { Network } from './network';
 import type { Selection } from './selection';
-import { STATUSES, ratioOf, statusBadge, statusIcon } from './status';
+import { STATUSES, isWrong, ratioOf, statusBadge, statusIcon } from './status';
 import { figure, plural, printable, shorten } from './text';
 import { color } from './theme';
 
@@ -13,6 +13,7 @@ import { color } from './theme';
 const SMALLEST = 1e-3;
 /** Where the axis begins, so that the smallest still show a stub: judged and exact is not the same as not judged. */
 const FLOOR = 4e-4;
+/** With more culprits than this their names would cover one another. */
 const LABELLED = 8;
 
 export function networkChart(network: Network, selection: Selection): HTMLElement {
@@ -37,7 +38,7 @@ class NetworkChart {
   ) {
     shown.forEach((operator, position) => this.position.set(operator.index, position));
     const finite = shown.map(ratioOf).filter((ratio): ratio is number => ratio !== null && Number.isFinite(ratio));
-    this.top = powerAbove(Math.max(10, ...finite)) * 10;
+    this.top = powerAbove(largest(finite, 10)) * 10;
     this.chart = new MountedChart(
       this.label(),
       'tall',
@@ -50,7 +51,7 @@ class NetworkChart {
   }
 
   private label(): string {
-    const broken = this.shown.filter((operator) => operator.status === 'broken' || operator.status === 'consequence');
+    const broken = this.shown.filter(isWrong);
     const beyond = broken
       .map((operator) => `#${operator.index} ${operator.name} ${figure(ratioOf(operator))}`)
       .slice(0, 5);
@@ -74,13 +75,12 @@ class NetworkChart {
 
   private controls(): HTMLElement {
     const step = (by: number) => () => this.step(by, () => true);
-    const wrong = (operator: Operator) => operator.status === 'broken' || operator.status === 'consequence';
     return el(
       'div',
       { class: 'toolbar' },
       button('← previous', step(-1), { 'aria-label': 'Select the previous operator' }),
       button('next →', step(1), { 'aria-label': 'Select the next operator' }),
-      this.shown.some(wrong) ? button('next broken', () => this.step(1, wrong)) : null,
+      this.shown.some(isWrong) ? button('next broken', () => this.step(1, isWrong)) : null,
       button('whole network', () => this.chart.drawn?.dispatchAction({ type: 'dataZoom', start: 0, end: 100 })),
       el('span', { class: 'hint' }, 'Drag the bar below the chart, or Ctrl + wheel, to zoom; click to select.'),
     );
@@ -172,7 +172,7 @@ class NetworkChart {
 
   private endToEndAxis(): Record<string, unknown> {
     const values = this.shown.map((operator) => operator.end_to_end?.max_rel ?? 0);
-    const high = powerAbove(Math.max(1, ...values));
+    const high = powerAbove(largest(values, 1));
     return logAxis('end-to-end error (of the maximum)', 1e-6, high, {
       nameGap: 44,
       splitLine: { show: false },
@@ -243,7 +243,6 @@ class NetworkChart {
   private bar(operator: Operator): Record<string, unknown> | null {
     const ratio = ratioOf(operator);
     if (ratio === null || operator.status === 'not_judged') return null;
-    const wrong = operator.status === 'broken' || operator.status === 'consequence';
     const decal = {
       symbol: 'rect',
       rotation: -Math.PI / 4,
@@ -253,7 +252,7 @@ class NetworkChart {
     };
     return {
       value: Math.min(Math.max(ratio, SMALLEST), this.top),
-      itemStyle: { color: color(operator.status), ...(wrong ? { decal } : {}) },
+      itemStyle: { color: color(operator.status), ...(isWrong(operator) ? { decal } : {}) },
     };
   }
 
@@ -273,7 +272,7 @@ class NetworkChart {
   }
 
   private culpritSeries(): Record<string, unknown> {
-    const wrong = this.shown.filter((operator) => operator.status === 'broken' || operator.status === 'consequence');
+    const wrong = this.shown.filter(isWrong);
     return {
       id: 'culprits',
       type: 'scatter',

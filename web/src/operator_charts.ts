@@ -1,6 +1,6 @@
 // Charts of one tensor: its values, and where its errors sit.
 
-import { MountedChart, type Option, axis, line, logAxis, powerAbove, powerBelow, text } from './charts';
+import { MountedChart, type Option, axis, largest, line, logAxis, powerAbove, powerBelow, text } from './charts';
 import type { AxisErrors, Figure, Histogram, PlaneErrors } from './document';
 import { figure } from './text';
 import { color } from './theme';
@@ -11,7 +11,7 @@ const STEPS = [1, 10, 100, 1000];
 /** What is not finite stands for the largest error. */
 function drawn(values: Figure[]): { values: number[]; top: number } {
   const finite = values.filter((value): value is number => value !== null && Number.isFinite(value));
-  const top = finite.reduce((a, b) => Math.max(a, b), 10);
+  const top = largest(finite, 10);
   return { values: values.map((value) => value ?? top), top };
 }
 
@@ -24,7 +24,7 @@ function histogramOption(histogram: Histogram): Option {
   const bins = histogram.device.length;
   const width = (histogram.high - histogram.low) / Math.max(bins, 1);
   const counts = (values: number[]) => values.map((count) => (count > 0 ? count : null));
-  const most = [...histogram.device, ...histogram.reference].reduce((a, b) => Math.max(a, b), 1);
+  const most = largest([...histogram.device, ...histogram.reference], 1);
   return {
     grid: { left: 52, right: 12, top: 14, bottom: 44 },
     xAxis: axis('value', {

@@ -75,6 +75,11 @@ export function statusBadge(status: Status): HTMLElement {
   return badge;
 }
 
+/** Wrong itself, by a mistake of its own or for want of a refused node. */
+export function isWrong(operator: Pick<Operator, 'status'>): boolean {
+  return operator.status === 'broken' || operator.status === 'consequence';
+}
+
 /** A broken operator whose error is not a number stands for the largest error. */
 export function ratioOf(operator: Pick<Operator, 'bound_ratio' | 'nonfinite'>): number | null {
   if (operator.bound_ratio !== null) return operator.bound_ratio;
