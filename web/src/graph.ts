@@ -14,6 +14,8 @@ import { color, onThemeChange } from './theme';
 /** Above this, laying out everything takes too long; only neighbourhoods are drawn. */
 const MOST_NODES = 2500;
 const STEPS = 2;
+/** What thousands of operators read has no neighbourhood that could be looked at. */
+const MOST_AROUND = 120;
 const WIDTH = 178;
 const HEIGHT = 54;
 const SMALL = { width: 120, height: 26 };
@@ -179,7 +181,7 @@ class Graph {
     if (this.view === 'whole') return this.network.operators.filter(passes);
     const centre = this.selection.current ?? this.network.operators[0]?.index;
     if (centre === undefined) return [];
-    const near = this.network.around(centre, STEPS, passes);
+    const near = this.network.around(centre, STEPS, MOST_AROUND, passes);
     return this.network.operators.filter((operator) => near.has(operator.index));
   }
 
@@ -219,7 +221,7 @@ class Graph {
     const what =
       this.view === 'whole'
         ? `The whole network: ${plural(count, 'operator')}.`
-        : `${plural(count, 'operator')} up to ${STEPS} steps above and below ${operator ? `#${operator.index} ${operator.name}` : 'the first one'}.`;
+        : `${count < MOST_AROUND ? '' : 'The nearest '}${plural(count, 'operator')} up to ${STEPS} steps above and below ${operator ? `#${operator.index} ${operator.name}` : 'the first one'}.`;
     this.message.textContent = printable(`${what} Drag to move, Ctrl + wheel to zoom, click to select.`);
     this.canvas.setAttribute(
       'aria-label',
@@ -231,9 +233,8 @@ class Graph {
     const operator = this.network.operator(index);
     if (!operator) return '';
     const reason = operator.reason ? `: ${operator.reason}` : '';
-    return printable(
-      `#${index} ${operator.type} ${operator.name}\n${STATUSES[operator.status].label}${reason}`,
-    ).replace('\\n', '\n');
+    const lines = [`#${index} ${operator.type} ${operator.name}`, `${STATUSES[operator.status].label}${reason}`];
+    return lines.map(printable).join('\n');
   }
 }
 

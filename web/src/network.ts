@@ -118,22 +118,24 @@ export class Network {
     );
   }
 
-  /** At most `steps` edges away from `index`, itself included. `passes` tells which operators count. */
-  around(index: number, steps: number, passes: (operator: Operator) => boolean): Set<number> {
+  /** At most `steps` edges away from `index`, itself included, and at most `most`. `passes` tells which operators count. */
+  around(index: number, steps: number, most: number, passes: (operator: Operator) => boolean): Set<number> {
     const reached = new Set([index]);
     for (const direction of ['up', 'down'] as const) {
+      // Half of them at most for what feeds it, so that its readers are not left out.
+      const limit = direction === 'up' ? most / 2 : most;
       let front = [index];
       for (let step = 0; step < steps; ++step) {
-        front = front
-          .flatMap((at) => this.next(at, direction))
-          .filter((at) => {
-            const operator = this.operator(at);
-            return operator !== null && passes(operator);
-          });
-        for (const at of front) reached.add(at);
+        front = front.flatMap((at) => this.next(at, direction)).filter((at) => this.passes(at, passes));
+        for (const at of front) if (reached.size < limit) reached.add(at);
       }
     }
     return reached;
+  }
+
+  private passes(index: number, test: (operator: Operator) => boolean): boolean {
+    const operator = this.operator(index);
+    return operator !== null && test(operator);
   }
 
   private next(index: number, direction: 'up' | 'down'): number[] {
