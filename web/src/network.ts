@@ -126,7 +126,8 @@ export class Network {
       const limit = direction === 'up' ? most / 2 : most;
       let front = [index];
       for (let step = 0; step < steps; ++step) {
-        front = front.flatMap((at) => this.next(at, direction)).filter((at) => this.passes(at, passes));
+        const next = new Set(front.flatMap((at) => this.next(at, direction)));
+        front = [...next].filter((at) => this.passes(at, passes));
         for (const at of front) if (reached.size < limit) reached.add(at);
       }
     }
