@@ -51,12 +51,10 @@ export function same(actual, wanted, what) {
   );
 }
 
-/** The system's Chromium; null when there is none. */
+/** Debian's Chromium, or the one that the environment variable CHROMIUM names; null when there is none. */
 export async function startBrowser() {
-  const executable = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-browser'].find(
-    (path) => path && existsSync(path),
-  );
-  if (!executable) return null;
+  const executable = process.env.CHROMIUM ?? '/usr/bin/chromium';
+  if (!existsSync(executable)) return null;
   const { chromium } = await import(pathToFileURL(needed.resolve('playwright-core')).href).then(
     (module) => module.default ?? module,
   );
