@@ -47,6 +47,9 @@ struct Arguments {
   std::string log;
   std::string store;
   std::string details;
+  std::string report;
+
+  bool wants_page() const { return !report.empty() || view.format == "html"; }
   ViewArguments view;
   std::string witness;  // "htp", or empty
   HtpArguments htp;     // library and SDK of the witness
@@ -81,16 +84,24 @@ Result<std::unique_ptr<Witness>> call_witness(const Arguments& arguments, const 
   return std::make_unique<qnn::HtpWitness>(std::move(engine->engine));
 }
 
-/// Writes the details beside the document, which names them.
-Result<void> add_details(const Arguments& arguments, const Model& model, DiagnoseOptions options,
-                         Diagnosis& diagnosis) {
-  const Result<std::string> document = details_document(model, std::move(options), diagnosis);
+struct Judged {
+  Diagnosis diagnosis;
+  FoundDetails details;  // for a page
+};
+
+/// Makes the details; where they become a file of their own, the document names it.
+Result<void> add_details(const Arguments& arguments, const Model& model, DiagnoseOptions options, Judged& judged) {
+  Result<std::string> document = details_document(model, std::move(options), judged.diagnosis);
   if (!document) return fail(document.error());
-  diagnosis.details_file = name_details(arguments.details, arguments.view.output, *document);
-  return write_file(arguments.details, *document);
+  if (!arguments.details.empty()) {
+    judged.diagnosis.details_file = name_details(arguments.details, arguments.view.output, *document);
+    if (auto written = write_file(arguments.details, *document); !written) return written;
+  }
+  judged.details.text = std::move(*document);
+  return {};
 }
 
-Result<Diagnosis> judge(const Arguments& arguments, const Console& console) {
+Result<Judged> judge(const Arguments& arguments, const Console& console) {
   const auto start = std::chrono::steady_clock::now();
   Result<DiagnoseOptions> options = options_of(arguments.run, console);
   if (!options) return fail(std::move(options.error()));
@@ -99,29 +110,44 @@ Result<Diagnosis> judge(const Arguments& arguments, const Console& console) {
   if (!model) return fail(std::move(model.error()));
 
   options->explain_bounds = arguments.explain_bounds;
-  options->details = !arguments.details.empty();
+  options->details = !arguments.details.empty() || arguments.wants_page();
   Result<std::unique_ptr<Witness>> witness = call_witness(arguments, *options);
   if (!witness) return fail(std::move(witness.error()));
   options->witness = witness->get();
   Progress progress;
   options->progress = std::ref(progress);
   Result<Diagnosis> diagnosis = diagnose(*model, *options);
-  if (diagnosis && options->details) {
-    if (auto added = add_details(arguments, *model, std::move(*options), *diagnosis); !added)
-      return fail(added.error());
+  if (!diagnosis) return fail(std::move(diagnosis.error()));
+  Judged judged{.diagnosis = std::move(*diagnosis), .details = {}};
+  if (options->details) {
+    if (auto added = add_details(arguments, *model, std::move(*options), judged); !added) return fail(added.error());
   }
-  if (diagnosis) diagnosis->seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  return diagnosis;
+  judged.diagnosis.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return judged;
 }
 
-std::string render(const Diagnosis& diagnosis, const Arguments& arguments, const Session& session,
-                   const Console& console) {
+/// Writes what was asked for. Returns the exit status.
+int deliver_views(const Judged& judged, const Arguments& arguments, const Session& session, const Console& console) {
+  const Diagnosis& diagnosis = judged.diagnosis;
   std::vector<SimilarCase> cases;
   if (diagnosis.log && diagnosis.verdict != Verdict::clean)
     cases = nearest_known_cases(arguments.store, fingerprint_of(*diagnosis.log), kMostCases, console);
   TextStyle style = view_style(arguments.view, session, /*repeatable=*/true);
   style.log_command = log_command(arguments.log, arguments.run.files.model);
-  return view_of(diagnosis, cases, arguments.view.format, style);
+  if (!arguments.report.empty()) {
+    const Result<std::string> page = page_of(diagnosis, cases, style, judged.details);
+    const Result<void> written = page ? write_file(arguments.report, *page) : fail(page.error());
+    if (!written) {
+      console.error("--report: {}", written.error().message);
+      return kExitFailed;
+    }
+  }
+  const Result<std::string> view = view_of(diagnosis, cases, arguments.view.format, style, judged.details);
+  if (!view) {
+    console.error("{}", view.error().message);
+    return kExitFailed;
+  }
+  return deliver(arguments.view.output, *view, console);
 }
 
 int run(const Arguments& arguments, const Session& session) {
@@ -133,18 +159,18 @@ int run(const Arguments& arguments, const Session& session) {
   }
   say_what_is_not_used(arguments, console);
 
-  const Result<Diagnosis> diagnosis = judge(arguments, console);
+  const Result<Judged> judged = judge(arguments, console);
   if (interrupted()) {
     console.error("interrupted");
     return kExitInterrupted;
   }
-  if (!diagnosis) {
-    console.error("{}", diagnosis.error().message);
+  if (!judged) {
+    console.error("{}", judged.error().message);
     return kExitFailed;
   }
-  const int delivered = deliver(arguments.view.output, render(*diagnosis, arguments, session, console), console);
+  const int delivered = deliver_views(*judged, arguments, session, console);
   if (delivered != kExitClean) return delivered;
-  return diagnosis->verdict == Verdict::clean ? kExitClean : kExitFound;
+  return judged->diagnosis.verdict == Verdict::clean ? kExitClean : kExitFound;
 }
 
 void add_result(CLI::App& command, Arguments& arguments) {
@@ -152,6 +178,10 @@ void add_result(CLI::App& command, Arguments& arguments) {
       ->type_name(kFileType);
   add_store_option(command, arguments.store);
   add_view(command, arguments.view);
+  command
+      .add_option("--report", arguments.report,
+                  "Also write the HTML report, one file for a browser, with all details in it")
+      ->type_name(kFileType);
   command
       .add_option("--details", arguments.details,
                   "Also write histograms and error maps of every tensor to this file (.qdd), for a report")

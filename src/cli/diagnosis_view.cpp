@@ -1,8 +1,11 @@
 #include "cli/diagnosis_view.h"
 
+#include <filesystem>
+
 #include "cli/options.h"
 #include "cli/terminal.h"
 #include "report/bounds.h"
+#include "report/html.h"
 #include "report/json.h"
 #include "report/markdown.h"
 #include "report/sarif.h"
@@ -11,13 +14,13 @@
 namespace qnndbg::cli {
 
 const std::vector<std::string>& diagnosis_formats() {
-  static const std::vector<std::string> formats = {"text", "json", "markdown", "sarif"};
+  static const std::vector<std::string> formats = {"text", "json", "markdown", "sarif", "html"};
   return formats;
 }
 
 void add_view(CLI::App& command, ViewArguments& arguments) {
   add_choice(command, "-f,--format", arguments.format, diagnosis_formats(),
-             "What to print: for people, the document, for an issue, for code scanning");
+             "What to print: for people, the document, for an issue, for code scanning, for a browser");
   command.add_option("-o,--output", arguments.output, "File to write instead of standard output")->type_name(kFileType);
   add_choice(command, "--sort", arguments.sort, {"order", "worst"},
              "Text with -vv: operators in the model's order, or the largest local error first");
@@ -32,8 +35,22 @@ TextStyle view_style(const ViewArguments& arguments, const Session& session, boo
   return style;
 }
 
-std::string view_of(const Diagnosis& diagnosis, std::span<const SimilarCase> cases, const std::string& format,
-                    const TextStyle& style) {
+Result<std::string> page_of(const Diagnosis& diagnosis, std::span<const SimilarCase> cases, const TextStyle& style,
+                            const FoundDetails& details) {
+  const std::string document = to_json(diagnosis, cases);
+  const std::string title = fmt::format("{}: {} - qnn-debug", name_of(diagnosis.verdict),
+                                        std::filesystem::path(diagnosis.model.file).filename().string());
+  return to_html({.diagnosis = document,
+                  .details = details.text,
+                  .missing = details.missing,
+                  .title = title,
+                  .summary = diagnosis.summary,
+                  .version = style.version});
+}
+
+Result<std::string> view_of(const Diagnosis& diagnosis, std::span<const SimilarCase> cases, const std::string& format,
+                            const TextStyle& style, const FoundDetails& details) {
+  if (format == "html") return page_of(diagnosis, cases, style, details);
   if (format == "json") return to_json(diagnosis, cases);
   if (format == "markdown") return to_markdown(diagnosis, style.version, style.command, cases);
   if (format == "sarif") return to_sarif(diagnosis, style.version, style.command);

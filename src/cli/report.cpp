@@ -15,6 +15,7 @@ namespace {
 
 struct Arguments {
   std::string document;
+  std::string details;               // file; empty: the one that the document names
   std::vector<std::string> compare;  // before, after; empty: not asked for
   ViewArguments view;
 };
@@ -49,11 +50,17 @@ Result<Answer> render(const Arguments& arguments, const Session& session) {
   const Diagnosis& diagnosis = opened->document.diagnosis;
   TextStyle style = view_style(arguments.view, session, arguments.document != "-");
   style.log_command = log_command(diagnosis.run.log, diagnosis.model.file);
-  return Answer{.text = view_of(diagnosis, opened->document.cases, arguments.view.format, style)};
+  Result<FoundDetails> details;
+  if (arguments.view.format == "html") details = find_details(diagnosis, arguments.document, arguments.details);
+  if (!details) return fail(std::move(details.error()));
+  Result<std::string> view = view_of(diagnosis, opened->document.cases, arguments.view.format, style, *details);
+  if (!view) return fail(std::move(view.error()));
+  return Answer{.text = std::move(*view)};
 }
 
 Result<Answer> compare_documents(const Arguments& arguments, const Session& session) {
-  if (arguments.view.format == "sarif") return fail("--compare has no format sarif; it has text, json and markdown");
+  if (arguments.view.format == "sarif" || arguments.view.format == "html")
+    return fail("--compare has no format {}; it has text, json and markdown", arguments.view.format);
   if (arguments.compare[0] == "-" && arguments.compare[1] == "-")
     return fail("--compare: only one of the two documents can come from standard input");
   Result<OpenedDocument> before = open_document(arguments.compare[0]);
@@ -76,6 +83,8 @@ Result<Answer> compare_documents(const Arguments& arguments, const Session& sess
 Result<Answer> answer_of(const Arguments& arguments, const Session& session) {
   if (arguments.compare.empty() == arguments.document.empty())
     return fail("give one diagnosis, or two with --compare BEFORE AFTER (qnn-debug diagnose --format json writes one)");
+  if (!arguments.details.empty() && arguments.view.format != "html")
+    return fail("--details: only --format html draws them");
   return arguments.compare.empty() ? render(arguments, session) : compare_documents(arguments, session);
 }
 
@@ -106,6 +115,11 @@ void add_report(CLI::App& program, Session& session) {
                    "Two documents, before and after: exit status 1 if something got worse")
       ->type_name(kFileType)
       ->expected(2);
+  command
+      ->add_option(
+          "--details", arguments->details,
+          "With --format html: the file that diagnose --details wrote; default: the one that the document names")
+      ->type_name(kFileType);
   add_view(*command, arguments->view);
   command->callback([arguments, &session] { session.exit_status = run(*arguments, session); });
 }

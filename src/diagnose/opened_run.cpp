@@ -81,7 +81,7 @@ HalfRounding decide_rounding(Replayer& replayer, ConstantsMode mode, RunInfo& in
 
 ModelInfo model_info(const Model& model) {
   ModelInfo info;
-  info.file = model.path().filename().string();
+  info.file = model.path().string();
   info.converter_version = model.converter_version();
   info.source = model.graph().source;
   info.bytes = model.file_bytes();

@@ -70,6 +70,11 @@ std::size_t columns_of(std::string_view text) {
   return 2 * text.size() - fmt::formatted_size("{:>{}}", text, text.size());
 }
 
+std::string file_name(std::string_view path) {
+  const std::size_t slash = path.find_last_of('/');
+  return terminal_safe(slash == std::string_view::npos ? path : path.substr(slash + 1));
+}
+
 std::string shorten(std::string_view text, std::size_t columns, bool unicode) {
   if (columns_of(text) <= columns) return std::string(text);
   const std::string_view mark = unicode ? "…" : "...";

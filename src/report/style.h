@@ -28,6 +28,9 @@ std::string paint(const TextStyle& style, Paint paint, std::string_view text);
 /// Everything else stays, up to 4000 bytes.
 std::string terminal_safe(std::string_view text);
 
+/// The last part of a path, printable: what a headline shows of it.
+std::string file_name(std::string_view path);
+
 /// At most `columns` columns of an already printable text: long ones lose their middle ("backbone/…/conv2d_61"),
 /// because names differ at their ends.
 std::string shorten(std::string_view text, std::size_t columns, bool unicode);

@@ -36,7 +36,7 @@ std::string device(const Diagnosis& d) {
 }  // namespace
 
 std::string run_text(const Diagnosis& d) {
-  std::string text = fmt::format("{}: {}, ", terminal_safe(d.model.file), plural(d.model.operators, "operator"));
+  std::string text = fmt::format("{}: {}, ", file_name(d.model.file), plural(d.model.operators, "operator"));
   if (d.run.dump.empty()) return text + fmt::format("no dump, {}", device(d));
   text += fmt::format("{}, {}, {}", plural(d.run.dumped_tensors, "dumped tensor"), precision(d), device(d));
   if (d.run.executions.size() > 1 && d.run.execution)

@@ -130,7 +130,7 @@ std::string profile_text(const std::vector<qnn::ProfileEvent>& profile) {
 std::string validation_text(const qnn::ValidationReport& report, const ModelInfo& model, const TextStyle& style) {
   std::string out =
       fmt::format("{}   {}: {}, {}, {}\n", paint(style, Paint::bold, fmt::format("qnn-debug {}", style.version)),
-                  terminal_safe(model.file), plural(model.operators, "operator"), library_text(report.session.library),
+                  file_name(model.file), plural(model.operators, "operator"), library_text(report.session.library),
                   target_text(report.session, report.default_target));
   long long refused = 0;
   for (const qnn::OperatorAnswer& answer : report.operators) {
