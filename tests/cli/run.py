@@ -937,7 +937,7 @@ def text_of_hostile_names_is_safe(program, directory):
 
 @check
 def operators_can_be_listed_worst_first(program, directory):
-    rows = lambda text: [line for line in text.splitlines() if re.match(r" *#\d+  ", line)]
+    rows = lambda text: [line for line in text.splitlines() if re.match(r" {0,3}#\d+  ", line)]
     ordered, worst = (rows(program.diagnose("-vv", *options, run="broken").out) for options in ([], ["--sort", "worst"]))
     assert sorted(ordered) == sorted(worst) and ordered != worst
     assert worst[0].startswith("#36 ") and worst[0].endswith("broken"), worst[0]

@@ -161,6 +161,12 @@ TEST(ReadJson, SimilarCasesComeBack) {
   ASSERT_TRUE(read) << read.error().message;
   ASSERT_EQ(read->cases.size(), cases.size());
   EXPECT_EQ(read->cases[0].known, cases[0].known);
+  Json odd = Json::parse(text);
+  odd["similar_cases"][0]["similarity"] = 1.5;
+  EXPECT_THAT(error_of(odd.dump()), StartsWith("similar_cases[0].similarity: "));
+  odd = Json::parse(text);
+  odd["similar_cases"][0]["case"]["fingerprint"]["codes"] = Json::array({0});
+  EXPECT_THAT(error_of(odd.dump()), StartsWith("similar_cases[0].case: fingerprint.codes[0]: "));
   EXPECT_EQ(to_json(read->diagnosis, read->cases), text);
 }
 
