@@ -61,6 +61,9 @@ Result<Answer> compare_documents(const Arguments& arguments, const Session& sess
   Result<OpenedDocument> after = open_document(arguments.compare[1]);
   if (!after) return fail(std::move(after.error()));
   const Comparison comparison = compare(std::move(before->document.diagnosis), std::move(after->document.diagnosis));
+  if (Result<void> checked = check_comparable(comparison); !checked)
+    return fail("{}, {}: {}", input_name(arguments.compare[0]), input_name(arguments.compare[1]),
+                checked.error().message);
   const TextStyle style = view_style(arguments.view, session, true);
   Answer answer;
   answer.status = what_got_worse(comparison).empty() ? kExitClean : kExitFound;

@@ -364,9 +364,17 @@ Comparison compare(Diagnosis before, Diagnosis after) {
   for (const auto& [b, a] : operators.pairs())
     if (state_of(b->status) != state_of(a->status)) out.operators.push_back({*b, *a, trend_of(b->status, a->status)});
   out.outputs = outputs_of(operators, out.before, out.after);
+  out.paired = operators.pairs().size();
   for (const OperatorRow* row : operators.only_before()) out.removed.push_back(*row);
   for (const OperatorRow* row : operators.only_after()) out.added.push_back(*row);
   return out;
+}
+
+Result<void> check_comparable(const Comparison& c) {
+  const std::size_t larger = std::max(c.before.operators.size(), c.after.operators.size());
+  if (2 * c.paired >= larger) return {};
+  return fail("these are diagnoses of different models: only {} of {} operators are in both; compare runs of one model",
+              c.paired, larger);
 }
 
 std::vector<std::string> what_got_worse(const Comparison& c) {

@@ -1019,6 +1019,17 @@ def comparison_of_lost_coverage_is_worse(program, directory):
 
 
 @check
+def comparison_of_different_models_is_refused(program, directory):
+    path, text = saved(program, directory)
+    document = json.loads(text)
+    for operator in document["operators"][::3] + document["operators"][1::3]:
+        operator["name"], operator["type"] = f"other{operator['index']}", "Other"
+    other = directory / "other.json"
+    other.write_text(json.dumps(document))
+    fails_without_output(program.run("report", "--compare", path, other), "different models", "compare runs of one model")
+
+
+@check
 def comparison_says_which_facts_differ(program, directory):
     before, _ = saved(program, directory, "clean", "before.json")
     after = directory / "after.json"

@@ -253,7 +253,10 @@ TEST(ReadJson, WhatIsNoJsonIsRefused) {
 /// Every value of a document replaced by values of other types, one at a time: read or refused, never a crash, and what
 /// is read can be written.
 TEST(ReadJson, NoReplacedValueDoesHarm) {
-  const Json whole = Json::parse(to_json(full_sample()));
+  Diagnosis few = full_sample();
+  few.operators.resize(3);
+  few.tensors.resize(4);
+  const Json whole = Json::parse(to_json(few));
   std::vector<std::string> places;
   const Json flat = whole.flatten();
   for (const auto& [place, value] : flat.items()) places.push_back(place);
