@@ -15,6 +15,16 @@ if(QNNDBG_FUZZ)
   target_compile_options(qnndbg_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
+# For the sources of tests, which call for more compile time than the product's: assertions expand to much code that runs
+# once. Under sanitizers they keep AddressSanitizer; the product that they call keeps both.
+add_library(qnndbg_test_flags INTERFACE)
+target_link_libraries(qnndbg_test_flags INTERFACE qnndbg_flags)
+if(QNNDBG_SANITIZE)
+  target_compile_options(qnndbg_test_flags INTERFACE -O0 -fno-sanitize=undefined)
+else()
+  target_compile_options(qnndbg_test_flags INTERFACE -O1)
+endif()
+
 function(qnndbg_room name)
   cmake_parse_arguments(ARG "" "" "DEPENDS;PRIVATE_DEPENDS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)

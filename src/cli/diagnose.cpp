@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/details.h"
 #include "cli/diagnosis_view.h"
 #include "cli/htp_library.h"
 #include "cli/interrupt.h"
@@ -46,6 +47,7 @@ struct Arguments {
   std::string log;
   std::string store;
   ViewArguments view;
+  std::string details;
   std::string witness;  // "htp", or empty
   HtpArguments htp;     // library and SDK of the witness
   bool explain_bounds = false;
@@ -79,6 +81,15 @@ Result<std::unique_ptr<Witness>> call_witness(const Arguments& arguments, const 
   return std::make_unique<qnn::HtpWitness>(std::move(engine->engine));
 }
 
+/// Writes the details beside the document, which names them.
+Result<void> add_details(const Arguments& arguments, const Model& model, DiagnoseOptions options,
+                         Diagnosis& diagnosis) {
+  const Result<std::string> document = details_document(model, std::move(options), diagnosis);
+  if (!document) return fail(document.error());
+  diagnosis.details_file = name_details(arguments.details, arguments.view.output, *document);
+  return write_file(arguments.details, *document);
+}
+
 Result<Diagnosis> judge(const Arguments& arguments, const Console& console) {
   const auto start = std::chrono::steady_clock::now();
   Result<DiagnoseOptions> options = options_of(arguments.run, console);
@@ -88,12 +99,17 @@ Result<Diagnosis> judge(const Arguments& arguments, const Console& console) {
   if (!model) return fail(std::move(model.error()));
 
   options->explain_bounds = arguments.explain_bounds;
+  options->details = !arguments.details.empty();
   Result<std::unique_ptr<Witness>> witness = call_witness(arguments, *options);
   if (!witness) return fail(std::move(witness.error()));
   options->witness = witness->get();
   Progress progress;
   options->progress = std::ref(progress);
   Result<Diagnosis> diagnosis = diagnose(*model, *options);
+  if (diagnosis && options->details) {
+    if (auto added = add_details(arguments, *model, std::move(*options), *diagnosis); !added)
+      return fail(added.error());
+  }
   if (diagnosis) diagnosis->seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return diagnosis;
 }
@@ -136,6 +152,10 @@ void add_result(CLI::App& command, Arguments& arguments) {
       ->type_name(kFileType);
   add_store_option(command, arguments.store);
   add_view(command, arguments.view);
+  command
+      .add_option("--details", arguments.details,
+                  "Also write histograms and error maps of every tensor to this file (.qdd), for a report")
+      ->type_name(kFileType);
   add_choice(command, "--witness", arguments.witness, {"htp"},
              "Also compute broken operators on Qualcomm's library: is MNN's mapping at fault, or the library?");
   add_htp_library(command, arguments.htp);

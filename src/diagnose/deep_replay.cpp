@@ -210,14 +210,9 @@ class OperatorReplay {
     out_.next_steps.emplace_back(type.next);
   }
 
-  /// M_i of a stage whose bound needs it; the replay does not keep it.
+  /// Empty unless the bound needs it.
   Tensor magnitude_of(const JudgedStage& judged) const {
-    if (judged.bound.magnitude <= 0) return {};
-    std::vector<const Tensor*> storage;
-    RunContext context = replayer_.context_of(replayed_, judged.stage, rounding_, storage);
-    context.want_magnitude = true;
-    auto again = replayed_.stages[judged.stage].compute(context);
-    return again ? std::move(again->magnitude) : Tensor();
+    return judged.bound.magnitude > 0 ? replayer_.magnitude_of(replayed_, judged.stage, rounding_) : Tensor();
   }
 
   // --- extraction

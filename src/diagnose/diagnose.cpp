@@ -241,6 +241,7 @@ class Diagnoser {
     }
     row.bound_ratio = replayed.bound_ratio();
     for (const JudgedStage& stage : replayed.judged) record_stage(node, replayed.stages[stage.stage], stage);
+    if (out_.details) add_details(node, replayed);
     if (have_baseline) compare_outputs_with_baseline(node, &replayed, row);
     const JudgedStage* broken = replayed.first_broken();
     row.status = broken != nullptr || encoding ? OpStatus::broken
@@ -268,6 +269,20 @@ class Diagnoser {
       row.op_index = node.index;
       row.dims = judged.device.dims();
       row.layout = std::string(name_of(stage.layout, judged.device.rank()));
+    }
+  }
+
+  void add_details(const OpNode& node, const ReplayedOp& replayed) {
+    for (const JudgedStage& judged : replayed.judged) {
+      const Tensor magnitude =
+          judged.bound.magnitude > 0 ? replayer_.magnitude_of(replayed, judged.stage, rounding_) : Tensor();
+      TensorDetails details;
+      details.name = run_.entry(judged.entry).name;
+      details.op_index = node.index;
+      details.histogram = histogram_of(judged.device.f32(), judged.reference.f32(), kHistogramBins);
+      details.errors = map_errors(judged.device.f32(), judged.reference.f32(), magnitude.f32(), judged.device.dims(),
+                                  judged.bound, judged.judgement.right() ? kSoundMap : kBrokenMap);
+      out_.details->tensors.push_back(std::move(details));
     }
   }
 
@@ -511,7 +526,7 @@ class Diagnoser {
                                              position_text(broken.judgement.worst, broken.device.dims()),
                                              broken.device.f32()[i], broken.reference.f32()[i]));
     }
-    if (options_.witness != nullptr) hear_witness(node, stage, broken, finding);
+    if (options_.witness != nullptr) hear_witness(node, replayed, broken, finding);
     return finding;
   }
 
@@ -528,7 +543,8 @@ class Diagnoser {
     return std::vector<std::byte>(file->bytes().begin(), file->bytes().end());
   }
 
-  void hear_witness(const OpNode& node, const Stage& stage, const JudgedStage& broken, Finding& finding) {
+  void hear_witness(const OpNode& node, const ReplayedOp& replayed, const JudgedStage& broken, Finding& finding) {
+    const Stage& stage = replayed.stages[broken.stage];
     WitnessQuestion question;
     question.model = plan_.model;
     question.plan = &plan_;
@@ -545,22 +561,15 @@ class Diagnoser {
       finding.evidence.push_back(fmt::format("witness: could not be asked: {}", answer.error().message));
       return;
     }
-    const auto judged = [&] {
-      Tensor reference = broken.reference.clone();
-      return judge(answer->value.f32(), reference.f32(), {}, broken.bound, options_.half, {});
-    };
-    Judgement judgement = judged();
+    Judgement judgement = judge_answer(replayed, broken, *answer);
     // The nodes that a model means may have constants that MNN's have not (the weights of a resize), for which the
     // run's rounding is no rule.
     if (!judgement.right() && rounding_ != HalfRounding::nearest) {
       question.rounding = HalfRounding::nearest;
-      if (Result<WitnessAnswer> again = options_.witness->compute(question)) {
+      Result<WitnessAnswer> again = options_.witness->compute(question);
+      if (again && judge_answer(replayed, broken, *again).right()) {
+        judgement = judge_answer(replayed, broken, *again);
         std::swap(*answer, *again);
-        const Judgement nearest = judged();
-        if (nearest.right())
-          judgement = nearest;
-        else
-          std::swap(*answer, *again);
       }
     }
     if (judgement.right()) {
@@ -572,21 +581,37 @@ class Diagnoser {
         finding.evidence.push_back("mapping: " + difference);
       return;
     }
-    blame_library(broken, *answer, judgement, finding);
+    hear_wrong_answer(broken, *answer, judgement, finding);
   }
 
-  /// The library is wrong too. What the device made names the same mistake, or another one.
-  void blame_library(const JudgedStage& broken, const WitnessAnswer& answer, const Judgement& judgement,
-                     Finding& finding) {
+  /// Held to the stage's bound. Where several nodes make what MNN writes as one, each of them rounds its result and its
+  /// constants: to first order the sum of n roundings is at most n u M (Higham, Accuracy and Stability of Numerical
+  /// Algorithms, 2nd ed., section 3.1).
+  Judgement judge_answer(const ReplayedOp& replayed, const JudgedStage& broken, const WitnessAnswer& answer) const {
+    Bound bound = broken.bound;
+    bound.magnitude += answer.extra_nodes;
+    const Tensor magnitude = bound.magnitude > 0 ? replayer_.magnitude_of(replayed, broken.stage, rounding_) : Tensor();
+    if (magnitude.empty()) bound.magnitude = broken.bound.magnitude;
+    Tensor reference = broken.reference.clone();
+    return judge(answer.value.f32(), reference.f32(), magnitude.f32(), bound, options_.half, {});
+  }
+
+  /// The library is at fault only when it makes the device's own values; other wrong ones decide nothing.
+  void hear_wrong_answer(const JudgedStage& broken, const WitnessAnswer& answer, const Judgement& judgement,
+                         Finding& finding) {
     const std::span<const float> there = answer.value.f32();
     const std::span<const float> here = broken.device.f32();
     std::int64_t equal = 0;
     for (std::size_t i = 0; i < there.size(); ++i) equal += there[i] == here[i] ? 1 : 0;
-    finding.evidence.push_back(fmt::format(
-        "witness: {} is wrong too, with the model's parameters ({:.3g} of the bound); {} of {} elements are the "
-        "device's",
-        options_.witness->name(), judgement.bound_ratio, equal, there.size()));
-    if (equal != static_cast<std::int64_t>(there.size())) return;
+    const bool same = equal == static_cast<std::int64_t>(there.size());
+    finding.evidence.push_back(
+        same ? fmt::format("witness: {} computes the device's values from the device's inputs with the model's "
+                           "parameters: all {} elements, {:.3g} of the bound",
+                           options_.witness->name(), equal, judgement.bound_ratio)
+             : fmt::format("witness: {} decides nothing: with the model's parameters it is neither right ({:.3g} of "
+                           "the bound) nor as the device is ({} of {} elements equal)",
+                           options_.witness->name(), judgement.bound_ratio, equal, there.size()));
+    if (!same) return;
     if (finding.proven) finding.ties.insert(finding.ties.begin(), finding.cause);
     const FindingType& type = finding_type("library_behaviour");
     finding.id = type.id;
@@ -815,6 +840,7 @@ Result<Diagnosis> judge_dump(const Model& model, const DiagnoseOptions& options,
   out.run = opened.info();
   out.notes = opened.notes();
   if (options.explain_bounds) out.bounds.emplace();
+  if (options.details) out.details.emplace();
   Diagnoser diagnoser(model, options, opened, out);
   if (auto done = diagnoser.diagnose(); !done) return fail(done.error());
   if (out.bounds) {
@@ -840,8 +866,17 @@ bool tells_why_nothing_ran(const Diagnosis& diagnosis) {
   });
 }
 
+void list_parameters(const Model& model, Diagnosis& out) {
+  if (!out.details) out.details.emplace();
+  for (const OpNode& node : model.graph().ops) {
+    std::vector<OperatorParameter> parameters = operator_parameters(model, node.index);
+    if (!parameters.empty()) out.details->operators.push_back({node.index, std::move(parameters)});
+  }
+}
+
 void finish(const Model& model, const DiagnoseOptions& options, Diagnosis& out) {
   out.model = model_info(model);
+  if (options.details) list_parameters(model, out);
   out.run.log = options.log_file;
   if (options.log) {
     join_log(model, *options.log, out);

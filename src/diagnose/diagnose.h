@@ -30,6 +30,7 @@ struct DiagnoseOptions {
   double tolerance_scale = 1;  // multiplies every bound
   HalfKind half = HalfKind::htp;
   bool explain_bounds = false;  // fill Diagnosis::bounds
+  bool details = false;         // fill Diagnosis::details
   Witness* witness = nullptr;   // asked about every broken operator; nullptr: nobody is
   int threads = 0;              // 0: as many as the machine has
   /// Called after each operator with how many are done; may be empty. Returning false interrupts (the result is an

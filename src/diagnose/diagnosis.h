@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "diagnose/bounds.h"
+#include "diagnose/details.h"
 #include "knowledge/explanation.h"
 #include "tensor/dtype.h"
 #include "tensor/metrics.h"
@@ -142,6 +143,13 @@ struct RunInfo {
   std::string library, mnn;       // versions, when a log or run.json tells them; empty: null
   double tolerance_scale = 1;
   bool inputs_given = false;
+  std::string witness;  // Witness::name(); empty: none was called
+};
+
+/// The file with the details, as the document names it.
+struct DetailsFile {
+  std::string file;    // relative to the document's directory
+  std::string sha256;  // of its bytes, hexadecimal
 };
 
 struct Diagnosis {
@@ -156,6 +164,8 @@ struct Diagnosis {
   std::optional<std::vector<BoundUse>> bounds;  // nearest to the line first; nullopt: not asked for
   std::optional<Explanation> log;               // what the log of the run says; nullopt: none was given
   std::vector<std::string> notes;               // about the dump: problems with file and line
+  std::optional<Details> details;               // for a report; nullopt: not asked for
+  std::optional<DetailsFile> details_file;      // where they were written; nullopt: nowhere
   double seconds = 0;                           // wall time; the terminal view shows it, the document does not
 };
 

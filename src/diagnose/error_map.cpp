@@ -9,11 +9,6 @@
 namespace qnndbg {
 namespace {
 
-constexpr std::int64_t kAxisEntries = 256;
-constexpr std::int64_t kPlaneRows = 16;
-constexpr std::int64_t kPlaneColumns = 64;
-constexpr std::size_t kWorst = 8;
-
 std::int64_t group_of(std::int64_t extent, std::int64_t entries) { return (extent + entries - 1) / entries; }
 
 /// Error and allowance of single elements; the formula is that of bounds.h.
@@ -57,11 +52,11 @@ Profile empty_profile(std::int64_t extent) {
   return profile;
 }
 
-AxisErrors pooled(int axis, const Profile& profile) {
+AxisErrors pooled(int axis, const Profile& profile, const MapSize& size) {
   AxisErrors out;
   out.axis = axis;
   out.extent = static_cast<std::int64_t>(profile.size());
-  out.group = group_of(out.extent, kAxisEntries);
+  out.group = group_of(out.extent, size.axis_entries);
   const auto entries = static_cast<std::size_t>(group_of(out.extent, out.group));
   out.ratio.resize(entries, 0);
   out.beyond.resize(entries, 0);
@@ -71,7 +66,7 @@ AxisErrors pooled(int axis, const Profile& profile) {
     out.beyond[entry] += at.beyond;
     if (at.beyond > 0) out.worst.push_back(at);
   }
-  const std::size_t shown = std::min(kWorst, out.worst.size());
+  const std::size_t shown = std::min(size.worst, out.worst.size());
   std::partial_sort(out.worst.begin(), out.worst.begin() + static_cast<std::ptrdiff_t>(shown), out.worst.end(),
                     [](const AxisIndex& a, const AxisIndex& b) {
                       return a.ratio != b.ratio ? a.ratio > b.ratio : a.index < b.index;
@@ -80,15 +75,15 @@ AxisErrors pooled(int axis, const Profile& profile) {
   return out;
 }
 
-ErrorPlane plane_of(const Dims& dims) {
+ErrorPlane plane_of(const Dims& dims, const MapSize& size) {
   ErrorPlane plane;
   for (int axis = static_cast<int>(dims.size()) - 1; axis >= 0 && plane.row_axis < 0; --axis) {
     if (dims[static_cast<std::size_t>(axis)] < 2) continue;
     (plane.column_axis < 0 ? plane.column_axis : plane.row_axis) = axis;
   }
   const auto extent = [&](int axis) { return axis < 0 ? 1 : dims[static_cast<std::size_t>(axis)]; };
-  plane.row_group = group_of(extent(plane.row_axis), kPlaneRows);
-  plane.column_group = group_of(extent(plane.column_axis), kPlaneColumns);
+  plane.row_group = group_of(extent(plane.row_axis), size.plane_rows);
+  plane.column_group = group_of(extent(plane.column_axis), size.plane_columns);
   plane.rows = group_of(extent(plane.row_axis), plane.row_group);
   plane.columns = group_of(extent(plane.column_axis), plane.column_group);
   plane.ratio.resize(static_cast<std::size_t>(plane.rows * plane.columns), 0);
@@ -103,21 +98,21 @@ void advance(std::vector<std::int64_t>& position, const Dims& dims) {
   }
 }
 
-/// The worst elements seen so far, worst first.
-void keep(std::vector<ElementError>& worst, ElementError element) {
+/// The worst elements seen so far, worst first, at most `most`.
+void keep(std::vector<ElementError>& worst, ElementError element, std::size_t most) {
   const auto place = std::upper_bound(worst.begin(), worst.end(), element.ratio,
                                       [](double ratio, const ElementError& other) { return ratio > other.ratio; });
   worst.insert(place, std::move(element));
-  if (worst.size() > kWorst) worst.pop_back();
+  if (worst.size() > most) worst.pop_back();
 }
 
 }  // namespace
 
 ErrorMap map_errors(std::span<const float> device, std::span<const float> reference, std::span<const float> magnitude,
-                    const Dims& dims, const Bound& bound) {
+                    const Dims& dims, const Bound& bound, const MapSize& size) {
   const ElementRatio ratio_at(device, reference, magnitude, bound);
   ErrorMap map;
-  map.plane = plane_of(dims);
+  map.plane = plane_of(dims, size);
   std::vector<Profile> profiles;
   for (std::int64_t extent : dims) profiles.push_back(empty_profile(extent));
 
@@ -125,8 +120,9 @@ ErrorMap map_errors(std::span<const float> device, std::span<const float> refere
   for (std::size_t i = 0; i < device.size(); ++i, advance(position, dims)) {
     const double ratio = ratio_at(i);
     if (ratio == 0) continue;
-    if (map.worst.size() < kWorst || ratio > map.worst.back().ratio)
-      keep(map.worst, {static_cast<std::int64_t>(i), position, device[i], reference[i], ratio_at.bound(i), ratio});
+    if (map.worst.size() < size.worst || ratio > map.worst.back().ratio)
+      keep(map.worst, {static_cast<std::int64_t>(i), position, device[i], reference[i], ratio_at.bound(i), ratio},
+           size.worst);
     const int beyond = ratio > 1 ? 1 : 0;
     map.beyond += beyond;
     for (std::size_t axis = 0; axis < dims.size(); ++axis) {
@@ -143,7 +139,7 @@ ErrorMap map_errors(std::span<const float> device, std::span<const float> refere
     cell = std::max(cell, ratio);
   }
   for (std::size_t axis = 0; axis < dims.size(); ++axis) {
-    if (dims[axis] > 1) map.axes.push_back(pooled(static_cast<int>(axis), profiles[axis]));
+    if (dims[axis] > 1) map.axes.push_back(pooled(static_cast<int>(axis), profiles[axis], size));
   }
   return map;
 }

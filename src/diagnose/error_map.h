@@ -25,11 +25,11 @@ struct AxisErrors {
   std::int64_t group = 1;  // indices per entry
   std::vector<double> ratio;
   std::vector<std::int64_t> beyond;
-  std::vector<AxisIndex> worst;  // single indices with elements beyond the bound, largest error first, at most eight
+  std::vector<AxisIndex> worst;  // single indices with elements beyond the bound, largest error first
 };
 
 /// The largest error over a plane: the last two axes with more than one index (one row where there is one such axis),
-/// maximum over all others, pooled to what fits a screen.
+/// maximum over all others, pooled.
 struct ErrorPlane {
   int row_axis = -1;  // -1: there is none
   int column_axis = -1;
@@ -51,12 +51,20 @@ struct ErrorMap {
   std::int64_t beyond = 0;       // elements beyond the bound
   std::vector<AxisErrors> axes;  // those with more than one index
   ErrorPlane plane;
-  std::vector<ElementError> worst;  // largest error first, at most eight, only elements with an error
+  std::vector<ElementError> worst;  // largest error first, only elements with an error
+};
+
+/// How fine a map is. The default fits a screen.
+struct MapSize {
+  std::int64_t axis_entries = 256;
+  std::int64_t plane_rows = 16;
+  std::int64_t plane_columns = 64;
+  std::size_t worst = 8;  // of the elements, and of the indices of an axis
 };
 
 /// `reference` as judged, `magnitude` empty unless the bound needs it; all have the elements of `dims`. Elements whose
 /// reference is not finite count as right.
 ErrorMap map_errors(std::span<const float> device, std::span<const float> reference, std::span<const float> magnitude,
-                    const Dims& dims, const Bound& bound);
+                    const Dims& dims, const Bound& bound, const MapSize& size = {});
 
 }  // namespace qnndbg

@@ -38,6 +38,7 @@ OpenedRun::OpenedRun(const Model& model, const DiagnoseOptions& options, Executi
   info_.mnn = options.mnn;
   info_.tolerance_scale = options.tolerance_scale;
   info_.inputs_given = options.inputs.has_value();
+  if (options.witness != nullptr) info_.witness = options.witness->name();
   notes_ = execution_.problems;
   if (!bounds_.architecture_measured()) {
     notes_.push_back(

@@ -153,6 +153,14 @@ RunContext Replayer::context_of(const ReplayedOp& replayed, std::size_t stage, H
       .inputs = storage, .constants = constants, .half = settings_.half, .fixed_point = in_fixed_point(replayed.op)};
 }
 
+Tensor Replayer::magnitude_of(const ReplayedOp& replayed, std::size_t stage, HalfRounding constants) const {
+  std::vector<const Tensor*> storage;
+  RunContext context = context_of(replayed, stage, constants, storage);
+  context.want_magnitude = true;
+  auto again = replayed.stages[stage].compute(context);
+  return again ? std::move(again->magnitude) : Tensor();
+}
+
 std::vector<Peer> Replayer::peers(const ReplayedOp& replayed, std::size_t stage, const Dims& dims) const {
   std::vector<Peer> out;
   const Graph& graph = settings_.plan.model->graph();

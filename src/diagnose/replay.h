@@ -73,6 +73,10 @@ class Replayer {
   RunContext context_of(const ReplayedOp& replayed, std::size_t stage, HalfRounding constants,
                         std::vector<const Tensor*>& storage) const;
 
+  /// The error magnitude M_i of a stage of the last replayed operator, which the replay itself does not keep; empty
+  /// when the operator has none.
+  Tensor magnitude_of(const ReplayedOp& replayed, std::size_t stage, HalfRounding constants) const;
+
   /// Other dumped f32 tensors with these dims, from before the operator; see Evidence::peers.
   std::vector<Peer> peers(const ReplayedOp& replayed, std::size_t stage, const Dims& dims) const;
 

@@ -1,6 +1,7 @@
 // Somebody else who can compute single operators of a model, and is asked about those that are accused: Qualcomm's
-// library on this machine (src/qnn/htp_witness.h). Right there and wrong in the dump: MNN's mapping is at fault. Wrong
-// there too: the library is. This room knows only the interface; src/cli passes the witness in.
+// library on this machine (src/qnn/htp_witness.h). Right there and wrong in the dump: MNN's mapping is at fault. The
+// device's own wrong values there too: the library is. This room knows only the interface; src/cli passes the witness
+// in.
 #pragma once
 
 #include <cstddef>
@@ -20,9 +21,9 @@ struct WitnessQuestion {
   const Model* model = nullptr;
   const GraphPlan* plan = nullptr;
   int op = -1;
-  int output = 0;          // the operator's output ...
-  std::string stage = {};  // ... or a stage of it, by its name; empty: the output
-  Dims dims = {};          // logical dims of the wanted tensor
+  int output = 0;                   // the operator's output ...
+  std::string stage = {};           // ... or a stage of it, by its name; empty: the output
+  Dims dims = {};                   // logical dims of the wanted tensor
   Layout layout = Layout::logical;  // how the device keeps it
   /// How the constants of the run were rounded.
   HalfRounding rounding = HalfRounding::toward_zero;
@@ -33,7 +34,8 @@ struct WitnessQuestion {
 };
 
 struct WitnessAnswer {
-  Tensor value;  // f32, logical order: with the parameters that the model means
+  Tensor value;         // f32, logical order: with the parameters that the model means
+  int extra_nodes = 0;  // how many more made it than MNN writes; each rounds its result
   /// Where the nodes that MNN writes differ from those that the model means: "ResizeBilinear align_corners: MNN writes
   /// 1, the model means 0".
   std::vector<std::string> mapping_differences;

@@ -127,8 +127,11 @@ Result<WitnessAnswer> HtpWitness::compute(const WitnessQuestion& question) {
   answer.value = Tensor::f32(question.dims);
   decode_to_logical(output->data, tensor->type.type, encoding_of(tensor->type.encoding), question.half, question.dims,
                     question.stage.empty() ? tensor->layout : question.layout, answer.value.f32());
-  if (const Result<QnnGraph> mnn = graph_of(question, MappingStyle::mnn))
+  if (const Result<QnnGraph> mnn = graph_of(question, MappingStyle::mnn)) {
     answer.mapping_differences = mapping_differences(*mnn, *meant);
+    if (meant->nodes.size() > mnn->nodes.size())
+      answer.extra_nodes = static_cast<int>(meant->nodes.size() - mnn->nodes.size());
+  }
   return answer;
 }
 

@@ -84,6 +84,7 @@ Json run_json(const RunInfo& run) {
   object.set("mnn", text_or_null(run.mnn));
   object.exact("tolerance_scale", run.tolerance_scale);
   object.set("inputs_given", run.inputs_given);
+  if (!run.witness.empty()) object.set("witness", run.witness);
   return std::move(object).finish();
 }
 
@@ -180,13 +181,6 @@ Json bound_use_json(const BoundUse& row) {
   return std::move(object).finish();
 }
 
-template <class Row, class Convert>
-Json list_of(const std::vector<Row>& rows, Convert convert) {
-  Json list = Json::array();
-  for (const Row& row : rows) list.push_back(convert(row));
-  return list;
-}
-
 }  // namespace
 
 std::string to_json(const Diagnosis& diagnosis, std::span<const SimilarCase> cases) {
@@ -204,6 +198,8 @@ std::string to_json(const Diagnosis& diagnosis, std::span<const SimilarCase> cas
     document["log"] = log_json(diagnosis.log);
     document["similar_cases"] = similar_cases_json(cases);
   }
+  if (diagnosis.details_file)
+    document["details"] = Json{{"file", diagnosis.details_file->file}, {"sha256", diagnosis.details_file->sha256}};
   if (diagnosis.bounds) document["bounds"] = list_of(*diagnosis.bounds, bound_use_json);
   return dump_json(document);
 }

@@ -14,10 +14,10 @@ bool JsonObject::put_null_if_nonfinite(const char* key, double value) {
   return true;
 }
 
-Json figure_json(double value) {
+Json figure_json(double value, int digits) {
   if (!std::isfinite(value)) return nullptr;
   // Adding zero turns -0 into 0.
-  return std::strtod(fmt::format("{:.6g}", value).c_str(), nullptr) + 0.0;
+  return std::strtod(fmt::format("{:.{}g}", value, digits).c_str(), nullptr) + 0.0;
 }
 
 void JsonObject::number(const char* key, double value) {
@@ -78,6 +78,10 @@ Json basis_json(const std::optional<BoundBasis>& basis) {
 
 std::string dump_json(const Json& document) {
   return document.dump(1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace) + '\n';
+}
+
+std::string compact_json(const Json& document) {
+  return document.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace) + '\n';
 }
 
 }  // namespace qnndbg

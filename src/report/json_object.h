@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "diagnose/diagnosis.h"
 
@@ -43,8 +44,15 @@ Json value_or_null(const std::optional<T>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
-/// A measured figure outside an object: six significant digits, null when JSON cannot hold it.
-Json figure_json(double value);
+/// A measured figure outside an object, null when JSON cannot hold it. `digits`: significant ones.
+Json figure_json(double value, int digits = 6);
+
+template <class Row, class Convert>
+Json list_of(const std::vector<Row>& rows, Convert convert) {
+  Json list = Json::array();
+  for (const Row& row : rows) list.push_back(convert(row));
+  return list;
+}
 
 /// Parts that several documents share.
 Json model_json(const ModelInfo& model);
@@ -59,5 +67,7 @@ Json basis_json(const std::optional<BoundBasis>& basis);  // null without one
 
 /// Text of a document: indented by one, ASCII only, U+FFFD for bytes that are not UTF-8, newline at the end.
 std::string dump_json(const Json& document);
+/// The same in one line, for documents that nobody reads.
+std::string compact_json(const Json& document);
 
 }  // namespace qnndbg

@@ -304,6 +304,7 @@ RunInfo read_run(Fields& in) {
   run.mnn = in.text_or_empty("mnn");
   run.tolerance_scale = in.number("tolerance_scale");
   run.inputs_given = in.flag("inputs_given");
+  if (in.has("witness")) run.witness = in.text_or_empty("witness");
   return run;
 }
 
@@ -414,6 +415,8 @@ BoundUse read_bound_use(Fields& in) {
   return use;
 }
 
+DetailsFile read_details_file(Fields& in) { return {.file = in.text("file"), .sha256 = in.text("sha256")}; }
+
 ExplainedCode read_code(Fields& in) {
   ExplainedCode code;
   code.number = in.whole<int>("number");
@@ -466,6 +469,7 @@ DiagnosisDocument read_document(Fields& in) {
   diagnosis.notes = in.texts("notes");
   if (in.has("log")) diagnosis.log = in.object_or_none("log", read_log);
   if (in.has("similar_cases")) out.cases = in.list("similar_cases", read_case);
+  if (in.has("details")) diagnosis.details_file = in.object_or_none("details", read_details_file);
   if (in.has("bounds")) diagnosis.bounds = in.list("bounds", read_bound_use);
   return out;
 }

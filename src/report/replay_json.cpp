@@ -1,19 +1,10 @@
+#include "report/error_map_json.h"
 #include "report/json_object.h"
 #include "report/replay.h"
+#include "report/replay_object.h"
 
 namespace qnndbg {
 namespace {
-
-template <class Row, class Convert>
-Json list_of(const std::vector<Row>& rows, Convert convert) {
-  Json list = Json::array();
-  for (const Row& row : rows) list.push_back(convert(row));
-  return list;
-}
-
-Json parameter_json(const OperatorParameter& parameter) {
-  return Json{{"name", parameter.name}, {"value", parameter.value}};
-}
 
 Json range_json(const std::optional<Extremes>& range) {
   if (!range) return nullptr;
@@ -54,49 +45,6 @@ Json tried_json(const TriedMistake& tried) {
   return std::move(object).finish();
 }
 
-Json axis_index_json(const AxisIndex& at) {
-  JsonObject object;
-  object.set("index", at.index);
-  object.number("bound_ratio", at.ratio);
-  object.set("beyond", at.beyond);
-  return std::move(object).finish();
-}
-
-Json axis_json(const AxisErrors& axis) {
-  return Json{{"axis", axis.axis},     {"extent", axis.extent},
-              {"group", axis.group},   {"bound_ratio", list_of(axis.ratio, figure_json)},
-              {"beyond", axis.beyond}, {"worst", list_of(axis.worst, axis_index_json)}};
-}
-
-Json plane_json(const ErrorPlane& plane) {
-  return Json{{"row_axis", index_or_null(plane.row_axis)},
-              {"column_axis", index_or_null(plane.column_axis)},
-              {"row_group", plane.row_group},
-              {"column_group", plane.column_group},
-              {"rows", plane.rows},
-              {"columns", plane.columns},
-              {"bound_ratio", list_of(plane.ratio, figure_json)}};
-}
-
-Json element_json(const ElementError& element) {
-  JsonObject object;
-  object.set("index", element.index);
-  object.set("position", element.position);
-  object.number("device", element.device);
-  object.number("replay", element.reference);
-  object.number("bound", element.bound);
-  object.number("bound_ratio", element.ratio);
-  return std::move(object).finish();
-}
-
-Json errors_json(const std::optional<ErrorMap>& errors) {
-  if (!errors) return nullptr;
-  return Json{{"beyond", errors->beyond},
-              {"axes", list_of(errors->axes, axis_json)},
-              {"plane", plane_json(errors->plane)},
-              {"worst", list_of(errors->worst, element_json)}};
-}
-
 Json bound_json(const ReplayStage& stage) {
   JsonObject object;
   object.set("name", stage.bound_name);
@@ -123,7 +71,7 @@ Json stage_json(const ReplayStage& stage) {
   object.set("bound", bound_json(stage));
   object.set("metrics", metrics_json(stage.metrics));
   object.set("tried", list_of(stage.tried, tried_json));
-  object.set("errors", errors_json(stage.errors));
+  object.set("errors", stage.errors ? errors_json(*stage.errors) : Json(nullptr));
   return std::move(object).finish();
 }
 
@@ -153,17 +101,23 @@ Json operator_json(const DeepReplay& replay) {
 
 }  // namespace
 
-std::string replay_json(const DeepReplay& replay) {
-  return dump_json(Json{{"schema", "qnn-debug/replay/1"},
-                        {"model", model_json(replay.model)},
-                        {"run", run_json(replay.run)},
-                        {"operator", operator_json(replay)},
-                        {"inputs", list_of(replay.inputs, tensor_json)},
-                        {"outputs", list_of(replay.outputs, tensor_json)},
-                        {"stages", list_of(replay.stages, stage_json)},
-                        {"finding", cause_json(replay)},
-                        {"notes", replay.notes},
-                        {"next_steps", replay.next_steps}});
+Json parameter_json(const OperatorParameter& parameter) {
+  return Json{{"name", parameter.name}, {"value", parameter.value}};
 }
+
+Json replay_object(const DeepReplay& replay) {
+  return Json{{"schema", "qnn-debug/replay/1"},
+              {"model", model_json(replay.model)},
+              {"run", run_json(replay.run)},
+              {"operator", operator_json(replay)},
+              {"inputs", list_of(replay.inputs, tensor_json)},
+              {"outputs", list_of(replay.outputs, tensor_json)},
+              {"stages", list_of(replay.stages, stage_json)},
+              {"finding", cause_json(replay)},
+              {"notes", replay.notes},
+              {"next_steps", replay.next_steps}};
+}
+
+std::string replay_json(const DeepReplay& replay) { return dump_json(replay_object(replay)); }
 
 }  // namespace qnndbg

@@ -9,6 +9,7 @@ instead of comparing with them. The last line is "N passed, N failed, N skipped"
 
 import argparse
 import fcntl
+import hashlib
 import importlib.resources
 import json
 import os
@@ -1452,6 +1453,48 @@ def baseline_on_a_full_disk_is_an_error(program, directory):
     assert not json.loads((directory / "ref" / "index.json").read_text())["complete"]
 
 
+# --- details ---------------------------------------------------------------------------------------------------------------------
+
+
+def diagnose_with_details(program, directory, run, *args):
+    """The document and its details, both checked against their schemas."""
+    target = directory / "out" / "d.json"
+    target.parent.mkdir(exist_ok=True)
+    details = directory / "d.qdd"
+    status = 1 if run == "broken" else 0
+    program.run(*program.diagnose_args(run), "--details", details, "--output", target, "--format", "json", *args).expect(status)
+    document, parts = json.loads(target.read_text()), json.loads(details.read_text())
+    validate(document, "diagnosis")
+    validate(parts, "details")
+    assert document["details"] == {"file": "../d.qdd", "sha256": hashlib.sha256(details.read_bytes()).hexdigest()}
+    return document, parts
+
+
+@check
+def details_hold_every_judged_tensor(program, directory):
+    for run in ("clean", "broken"):
+        document, details = diagnose_with_details(program, directory, run)
+        by_name = {tensor["name"]: tensor for tensor in details["tensors"]}
+        judged = {tensor["name"]: tensor for tensor in document["tensors"] if tensor["bound_ratio"] is not None}
+        assert len(by_name) == len(details["tensors"]) >= 50
+        for name, tensor in by_name.items():
+            histogram, count = tensor["histogram"], judged[name]["local"]["count"]
+            assert sum(histogram["device"]) + histogram["device_outside"] == count, name
+            assert sum(histogram["reference"]) + histogram["reference_outside"] == count, name
+            worst = max(filter(None, tensor["errors"]["plane"]["bound_ratio"]), default=0)
+            assert abs(worst - judged[name]["bound_ratio"]) <= 0.01 * worst + 1e-3, (name, worst, judged[name]["bound_ratio"])
+        replayed = {op["index"]: op["replay"] for op in details["operators"] if op["replay"]}
+        assert sorted(replayed) == sorted({finding["op_index"] for finding in document["findings"] if finding["kind"] == "bug"})
+        for replay in replayed.values():
+            validate(replay, "replay")
+            assert any(tried["decisive"] for stage in replay["stages"] for tried in stage["tried"])
+
+
+@check
+def details_that_cannot_be_written_are_an_error(program, directory):
+    fails_without_output(program.run(*program.diagnose_args(), "--details", directory / "none" / "d.qdd"), "d.qdd")
+
+
 # --- quantize ------------------------------------------------------------------------------------------------------------------
 
 
@@ -2300,11 +2343,11 @@ def htp_library():
 
 
 @check
-def options_of_htp_are_documented(program, directory):
-    section = re.search(r"^## htp\n(.*?)(?=^## |\Z)", (ROOT / "docs" / "cli.md").read_text(), re.M | re.S).group(1)
-    for verb in HTP_VERBS:
-        for option in re.findall(r"--[a-z][a-z-]+", program.run("htp", verb, "--help").out.split("Options:")[1]):
-            assert option in section or option == "--help", f"htp {verb} {option} is not in docs/cli.md"
+def options_are_documented_where_their_command_is(program, directory):
+    sections = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", (ROOT / "docs" / "cli.md").read_text(), re.M | re.S))
+    for command in (["diagnose"], ["emulate"], ["quantize"], *(["htp", verb] for verb in HTP_VERBS)):
+        for option in re.findall(r"--[a-z][a-z-]+", program.run(*command, "--help").out.split("Options:")[1]):
+            assert option in sections[command[0]] or option == "--help", f"{' '.join(command)} {option} is not in docs/cli.md"
 
 
 @check
@@ -2392,6 +2435,20 @@ def emulation_is_what_mnn_dumped_bit_for_bit(program, directory):
         run = json.loads((target / "run.json").read_text())
         validate(run, "run")
         assert run["style"] == "mnn" and run["tensors"] == len(ours) and run["refused"] == []
+
+
+@check
+def the_witness_tells_whose_fault_it_is(program, directory):
+    model, inputs, _ = model_files("mini")
+    dump = ROOT / "examples" / "mini" / "broken" / "dump"
+    result = on_the_library(program, "diagnose", *model, *inputs, "--dump", dump, "--soc", "57", "--witness", "htp", "--format", "json")
+    document = result.expect(1).document()
+    validate(document, "diagnosis")
+    assert re.fullmatch(r"\S+ v2\.\d+\S*, SoC 57 \(v75\)", document["run"]["witness"]), document["run"]
+    evidence = " ".join(document["findings"][0]["evidence"])
+    assert "computes it rightly" in evidence and "MNN's mapping is at fault" in evidence, evidence
+    fails_without_output(program.run("diagnose", *model, *inputs, "--dump", dump, "--witness", "htp", "--library", directory / "none.so"),
+                         "--witness htp: ", "none.so is not there")
 
 
 @check

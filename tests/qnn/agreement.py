@@ -8,7 +8,8 @@ in its log, for one of the same reasons; when it was finalized, or not, as there
 log says that MNN could not write them. At least 95 % must agree. Of every sound run of a network at least 95 % of the dumped tensors
 must be equal bit for bit, and of at least 95 % of the probes all. Emulated as the model means it, every network and at least 60
 probes must be diagnosed clean, and no probe as broken but those of KNOWN_BROKEN; emulated as MNN writes it, the network whose fused
-ReLU MNN drops must be named for it. What is missing is skipped visibly.
+ReLU MNN drops must be named for it. `diagnose --witness htp` must tell MNN's mistakes from the library's. What is missing is
+skipped visibly.
 """
 import argparse
 import json
@@ -165,6 +166,30 @@ def diagnose_probes(binary, library, probes):
            ", ".join(f"{len(names)} {verdict}" for verdict, names in sorted(verdicts.items())))
 
 
+def heard_witness(binary, library, directory):
+    """(cause, evidence of the witness) of the first bug of a recorded run."""
+    done = run(binary, "diagnose", *model_and_inputs(directory), "--dump", directory / "dump", "--library", library, *TARGET,
+               "--witness", "htp", "--format", "json")
+    findings = json.loads(done.stdout)["findings"] if done.returncode in (0, 1) else []
+    bug = next((finding for finding in findings if finding["kind"] == "bug"), None)
+    return (bug["cause"], " ".join(line for line in bug["evidence"] if line.startswith("witness"))) if bug else ("none", done.stderr)
+
+
+def ask_witness(binary, library, probes):
+    """Resizes that MNN writes with another scale are right on the library; the average pool with partial windows is not."""
+    resizes = sorted(directory for directory in probes.glob("Interp_*_*.?") if (directory / "dump").is_dir())
+    heard = {directory.name: heard_witness(binary, library, directory) for directory in resizes}
+    wrong_scale = {name: words for name, (cause, words) in heard.items() if cause == "resize_scale_taken_from_dims_not_from_model"}
+    others = {name: words for name, words in wrong_scale.items() if "MNN's mapping is at fault" not in words}
+    for name, words in others.items():
+        print(f"        {name}: {words}")
+    report("the witness blames MNN for resizes by another scale", "passed" if len(wrong_scale) >= 5 and not others else "failed",
+           f"{len(wrong_scale) - len(others)} of {len(wrong_scale)}")
+    cause, words = heard_witness(binary, library, probes / "AvgPoolCeilOdd")
+    good = cause == "library_behaviour" and "computes the device's values" in words
+    report("the witness blames the library for partial windows", "passed" if good else "failed", f"{cause}; {words}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--binary", required=True)
@@ -187,6 +212,7 @@ def main():
             validate_probes(args.binary, library, args.corpus / "probes")
             emulate_probes(args.binary, library, args.corpus / "probes")
             diagnose_probes(args.binary, library, args.corpus / "probes")
+            ask_witness(args.binary, library, args.corpus / "probes")
         else:
             report("htp validate against the logs of probes", "skipped", "the recorded probes are not there")
     print("{passed} passed, {failed} failed, {skipped} skipped".format(**COUNTS))

@@ -1,11 +1,10 @@
-// What the tests of src/qnn share: the libraries, small graphs, and values as bytes.
+// What the tests of src/qnn share: the library that plays QNN, small graphs, and values as bytes.
 #pragma once
 
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -15,19 +14,6 @@ namespace qnndbg::qnn {
 
 /// The library of fake_qnn.cpp.
 inline std::string fake_library() { return QNNDBG_FAKE_QNN; }
-
-/// Qualcomm's own library, where the package is installed: .venv of the source tree, or QNN_DEBUG_TEST_HTP. Else empty.
-inline std::string installed_library() {
-  if (const char* named = std::getenv("QNN_DEBUG_TEST_HTP")) return named;
-  std::error_code error;
-  namespace fs = std::filesystem;
-  const fs::path packages = fs::path(QNNDBG_SOURCE_DIR) / ".venv" / "lib";
-  for (const fs::directory_entry& python : fs::directory_iterator(packages, error)) {
-    const fs::path library = python.path() / "site-packages" / "onnxruntime_qnn" / "libQnnHtp.so";
-    if (fs::exists(library, error)) return library.string();
-  }
-  return {};
-}
 
 /// Sets how the fake library behaves, in this process and in workers that are started later.
 class FakeBehaviour {

@@ -11,6 +11,7 @@
 #include "dump/temp_dir.h"
 #include "graph/quantized_model.h"
 #include "graphs.h"
+#include "installed_library.h"
 #include "qnn/emulate.h"
 
 namespace qnndbg::qnn {

@@ -63,6 +63,8 @@ Diagnosis full_sample() {
   d.run.mnn = "3.6.1";
   d.run.tolerance_scale = 0.1;
   d.run.inputs_given = true;
+  d.run.witness = "QAIRT 2.51, SoC 57";
+  d.details_file = DetailsFile{.file = "run.qdd", .sha256 = std::string(64, 'a')};
   d.coverage.not_judged = {{.op_index = -1, .op = "", .op_type = "Plugin", .reason = "type not implemented"}};
   d.notes = {"manifest_000000.tsv:3: odd"};
   Finding& f = d.findings[0];
@@ -122,6 +124,7 @@ TEST(ReadJson, FieldsComeBack) {
   EXPECT_EQ(d->log->confidence, Confidence::high);
   EXPECT_EQ(d->log->facts.lines, 40U);
   EXPECT_EQ(d->bounds->front().basis->instances, 4);
+  EXPECT_EQ(d->details_file->file, "run.qdd");
 }
 
 TEST(ReadJson, NumbersThatAreNotFiniteStaySo) {
@@ -199,7 +202,7 @@ TEST(ReadJson, GoldensLoseNothing) {
 
 TEST(ReadJson, UnknownFieldsAreIgnored) {
   Json document = Json::parse(to_json(bug_sample()));
-  document["details"] = Json{{"file", "x"}};
+  document["moods"] = Json{{"file", "x"}};
   document["findings"][0]["colour"] = Json::array({1, Json::object()});
   const Result<DiagnosisDocument> read = read_diagnosis(document.dump());
   ASSERT_TRUE(read) << read.error().message;
