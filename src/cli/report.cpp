@@ -100,7 +100,8 @@ int run(const Arguments& arguments, const Session& session) {
 }  // namespace
 
 void add_report(CLI::App& program, Session& session) {
-  CLI::App* command = program.add_subcommand("report", "Render a diagnosis again, or compare two: what was fixed?");
+  CLI::App* command =
+      program.add_subcommand("report", "Render a diagnosis again (exit status 0 whatever its verdict), or compare two");
   auto arguments = std::make_shared<Arguments>();
   command->add_option("diagnosis", arguments->document, "Document of diagnose --format json; - for standard input")
       ->type_name(kFileType);
