@@ -46,8 +46,8 @@ struct Arguments {
   RunArguments run;
   std::string log;
   std::string store;
-  ViewArguments view;
   std::string details;
+  ViewArguments view;
   std::string witness;  // "htp", or empty
   HtpArguments htp;     // library and SDK of the witness
   bool explain_bounds = false;

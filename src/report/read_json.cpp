@@ -304,7 +304,7 @@ RunInfo read_run(Fields& in) {
   run.mnn = in.text_or_empty("mnn");
   run.tolerance_scale = in.number("tolerance_scale");
   run.inputs_given = in.flag("inputs_given");
-  if (in.has("witness")) run.witness = in.text_or_empty("witness");
+  if (in.has("witness")) run.witness = in.text("witness");
   return run;
 }
 
@@ -415,8 +415,6 @@ BoundUse read_bound_use(Fields& in) {
   return use;
 }
 
-DetailsFile read_details_file(Fields& in) { return {.file = in.text("file"), .sha256 = in.text("sha256")}; }
-
 ExplainedCode read_code(Fields& in) {
   ExplainedCode code;
   code.number = in.whole<int>("number");
@@ -439,6 +437,13 @@ Explanation read_log(Fields& in) {
   log.next_steps = in.texts("next_steps");
   log.facts.lines = in.whole<std::uint64_t>("lines");
   return log;
+}
+
+DetailsFile read_details_file(Fields& in) {
+  DetailsFile details{.file = in.text("file"), .sha256 = in.text("sha256")};
+  if (details.sha256.size() != 64 || details.sha256.find_first_not_of("0123456789abcdef") != std::string::npos)
+    in.refuse("sha256", "64 hexadecimal digits are wanted");
+  return details;
 }
 
 SimilarCase read_case(Fields& in) {

@@ -63,8 +63,6 @@ Diagnosis full_sample() {
   d.run.mnn = "3.6.1";
   d.run.tolerance_scale = 0.1;
   d.run.inputs_given = true;
-  d.run.witness = "QAIRT 2.51, SoC 57";
-  d.details_file = DetailsFile{.file = "run.qdd", .sha256 = std::string(64, 'a')};
   d.coverage.not_judged = {{.op_index = -1, .op = "", .op_type = "Plugin", .reason = "type not implemented"}};
   d.notes = {"manifest_000000.tsv:3: odd"};
   Finding& f = d.findings[0];
@@ -100,6 +98,8 @@ Diagnosis full_sample() {
   use.basis =
       BoundBasis{.arch = "v75", .runs = 3, .instances = 4, .elements = 5, .worst = 1.5, .p999 = 1.2, .library = ""};
   d.bounds = {use};
+  d.run.witness = "HTP_QTI_AISW v2.51, SoC 57 (v75)";
+  d.details_file = {.file = "run.qdd", .sha256 = std::string(64, 'a')};
   return d;
 }
 
@@ -202,7 +202,7 @@ TEST(ReadJson, GoldensLoseNothing) {
 
 TEST(ReadJson, UnknownFieldsAreIgnored) {
   Json document = Json::parse(to_json(bug_sample()));
-  document["moods"] = Json{{"file", "x"}};
+  document["mood"] = Json{{"file", "x"}};
   document["findings"][0]["colour"] = Json::array({1, Json::object()});
   const Result<DiagnosisDocument> read = read_diagnosis(document.dump());
   ASSERT_TRUE(read) << read.error().message;

