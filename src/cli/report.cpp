@@ -68,6 +68,9 @@ Result<Answer> compare_documents(const Arguments& arguments, const Session& sess
   Result<OpenedDocument> after = open_document(arguments.compare[1]);
   if (!after) return fail(std::move(after.error()));
   const Comparison comparison = compare(std::move(before->document.diagnosis), std::move(after->document.diagnosis));
+  if (Result<void> checked = check_comparable(comparison); !checked)
+    return fail("{}, {}: {}", input_name(arguments.compare[0]), input_name(arguments.compare[1]),
+                checked.error().message);
   const TextStyle style = view_style(arguments.view, session, true);
   Answer answer;
   answer.status = what_got_worse(comparison).empty() ? kExitClean : kExitFound;
@@ -106,7 +109,8 @@ int run(const Arguments& arguments, const Session& session) {
 }  // namespace
 
 void add_report(CLI::App& program, Session& session) {
-  CLI::App* command = program.add_subcommand("report", "Render a diagnosis again, or compare two: what was fixed?");
+  CLI::App* command =
+      program.add_subcommand("report", "Render a diagnosis again (exit status 0 whatever its verdict), or compare two");
   auto arguments = std::make_shared<Arguments>();
   command->add_option("diagnosis", arguments->document, "Document of diagnose --format json; - for standard input")
       ->type_name(kFileType);

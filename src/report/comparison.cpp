@@ -150,6 +150,8 @@ class FindingPairs {
       by_before_.emplace(pair.first->index, &pair);
       by_after_.emplace(pair.second->index, &pair);
     }
+    for (const OperatorRow* row : operators.only_before()) only_before_.insert(row->index);
+    for (const OperatorRow* row : operators.only_after()) only_after_.insert(row->index);
     for (const Finding& f : before_.findings) rest_before_.push_back(&f);
     for (const Finding& f : after_.findings) rest_after_.push_back(&f);
   }
@@ -183,12 +185,14 @@ class FindingPairs {
     return found == pairs.end() ? nullptr : found->second;
   }
 
-  /// What a finding is about, in terms of `after`: an operator, or a node that none is known for.
+  /// What a finding is about, in terms of `after`: an operator, or a node that none is known for. Operators that a
+  /// document does not list are told apart by their index.
   std::string place_of(const Finding& f, bool is_before) const {
     if (f.op_index < 0) return fmt::format("node/{}/{}", f.op_type, f.node);
-    if (!is_before) return fmt::format("{}", f.op_index);
-    const OperatorPair* pair = find(by_before_, f.op_index);
-    return pair == nullptr ? fmt::format("removed/{}", f.op_index) : fmt::format("{}", pair->second->index);
+    const OperatorPair* pair = find(is_before ? by_before_ : by_after_, f.op_index);
+    if (pair != nullptr) return fmt::format("operator/{}", pair->second->index);
+    const bool listed = (is_before ? only_before_ : only_after_).contains(f.op_index);
+    return fmt::format("{}/{}", !listed ? "unlisted" : is_before ? "before" : "after", f.op_index);
   }
 
   template <class Key>
@@ -254,6 +258,7 @@ class FindingPairs {
   const Diagnosis& before_;
   const Diagnosis& after_;
   ByIndex by_before_, by_after_;
+  std::unordered_set<int> only_before_, only_after_;
   std::vector<const Finding*> rest_before_, rest_after_;
   std::vector<Placed> out_;
 };
@@ -359,9 +364,17 @@ Comparison compare(Diagnosis before, Diagnosis after) {
   for (const auto& [b, a] : operators.pairs())
     if (state_of(b->status) != state_of(a->status)) out.operators.push_back({*b, *a, trend_of(b->status, a->status)});
   out.outputs = outputs_of(operators, out.before, out.after);
+  out.paired = operators.pairs().size();
   for (const OperatorRow* row : operators.only_before()) out.removed.push_back(*row);
   for (const OperatorRow* row : operators.only_after()) out.added.push_back(*row);
   return out;
+}
+
+Result<void> check_comparable(const Comparison& c) {
+  const std::size_t larger = std::max(c.before.operators.size(), c.after.operators.size());
+  if (2 * c.paired >= larger) return {};
+  return fail("these are diagnoses of different models: only {} of {} operators are in both; compare runs of one model",
+              c.paired, larger);
 }
 
 std::vector<std::string> what_got_worse(const Comparison& c) {

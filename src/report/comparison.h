@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "diagnose/diagnosis.h"
+#include "tensor/result.h"
 
 namespace qnndbg {
 
@@ -69,6 +70,7 @@ struct Comparison {
   std::vector<ComparedOperator> operators;  // only those whose state differs
   std::vector<ComparedOutput> outputs;      // all that are in both
   std::vector<OperatorRow> removed, added;  // operators of one of the models alone
+  std::size_t paired = 0;                   // operators of both
 
   long long count(FindingChange change) const;
 };
@@ -76,6 +78,10 @@ struct Comparison {
 /// Operators are paired by name and type (the k-th of a name with the k-th), the others by index and type.
 /// compare(a, b) mirrors compare(b, a): fixed and appeared, gone and found, before and after change places.
 Comparison compare(Diagnosis before, Diagnosis after);
+
+/// Refuses diagnoses of different models: less than half of the larger one's operators are in the other, and whatever
+/// else is said about them would be chance.
+Result<void> check_comparable(const Comparison& comparison);
 
 /// What got worse, in words; empty: nothing did, and the exit status is 0. Worse is
 /// - a verdict further down in clean, inconclusive, range, bug, rejected, load_failed;

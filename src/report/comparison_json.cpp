@@ -88,6 +88,7 @@ std::string comparison_json(const Comparison& c) {
                         {"findings", findings_json(c)},
                         {"operators", operators_json(c)},
                         {"outputs", outputs_json(c)},
+                        {"paired", c.paired},
                         {"removed", rows_json(c.removed)},
                         {"added", rows_json(c.added)}});
 }

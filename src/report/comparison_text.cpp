@@ -198,9 +198,10 @@ class ComparisonText {
       if (before + after > 0)
         add(status_text(status), fmt::format("{}", before), fmt::format("{}", after), Trend::same);
     }
+    const auto share = [](const OperatorRow& row) { return figure(row.end_to_end->max_rel) + " of max"; };
     for (const ComparedOutput& output : c_.outputs)
-      add("end to end, " + op_title(output.after.type, output.after.name), figure(output.before.end_to_end->max_rel),
-          figure(output.after.end_to_end->max_rel), output.trend);
+      add("end to end, " + op_title(output.after.type, output.after.name), share(output.before), share(output.after),
+          output.trend);
     const std::vector<TableColumn> columns = {{.title = "", .shortens = true},
                                               {.title = "before", .right = true},
                                               {.title = "after", .right = true},

@@ -449,6 +449,7 @@ DetailsFile read_details_file(Fields& in) {
 SimilarCase read_case(Fields& in) {
   SimilarCase match;
   match.similarity = in.number("similarity");
+  if (!(match.similarity >= 0 && match.similarity <= 1)) in.refuse("similarity", "not between 0 and 1");
   match.shared = in.texts("shared");
   // The reader of cases takes text: they have a format of their own.
   Result<KnownCase> known = parse_case(in.raw("case").dump());

@@ -52,9 +52,10 @@ bool is_warning_rule(const FindingType& type) {
 }
 
 Json rule_json(const FindingType& type) {
+  const std::string_view subject = type.id.starts_with("QD01") ? "An input" : "An operator";
   return Json{{"id", type.id},
               {"name", type.cause},
-              {"shortDescription", Json{{"text", fmt::format("An operator that {}.", type.title)}}},
+              {"shortDescription", Json{{"text", fmt::format("{} that {}.", subject, type.title)}}},
               {"help", Json{{"text", fmt::format("{} More: qnn-debug explain {}", type.next, type.id)}}},
               {"defaultConfiguration", Json{{"level", is_warning_rule(type) ? "warning" : "error"}}}};
 }

@@ -202,6 +202,16 @@ TEST(Comparison, RenamedOperatorsArePairedByIndexAndType) {
   EXPECT_THAT(changes_of(c), UnorderedElementsAre(FindingChange::gone, FindingChange::found));
 }
 
+TEST(Comparison, DifferentModelsAreRefused) {
+  Diagnosis other = sound_sample();
+  for (std::size_t i = 0; i < other.operators.size(); ++i) {
+    EXPECT_EQ(check_comparable(compare(sound_sample(), other)).has_value(), i <= 5) << i;
+    other.operators[i].name = "other";
+    other.operators[i].type = "Pooling";
+  }
+  EXPECT_TRUE(check_comparable(compare(Diagnosis{}, Diagnosis{})));
+}
+
 TEST(Comparison, EqualNamesArePairedInTheirOrder) {
   Diagnosis before = bug_sample();
   for (OperatorRow& row : before.operators) row.name = "same";
