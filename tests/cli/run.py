@@ -1495,6 +1495,70 @@ def details_that_cannot_be_written_are_an_error(program, directory):
     fails_without_output(program.run(*program.diagnose_args(), "--details", directory / "none" / "d.qdd"), "d.qdd")
 
 
+# --- HTML ------------------------------------------------------------------------------------------------------------------------
+
+
+def page_data(page):
+    """What a page draws; its data stand in a block of their own."""
+    text = page.read_text()
+    assert text.startswith("<!doctype html>") and len(text) < 5_000_000
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S).group(1))
+
+
+@check
+def diagnose_writes_the_page_beside_its_answer(program, directory):
+    page = directory / "report.html"
+    result = program.run(*program.diagnose_args("broken"), "--format", "json", "--report", page).expect(1)
+    data = page_data(page)
+    assert data["diagnosis"] == result.document(), "the page draws another diagnosis"
+    assert data["missing"] == [] and data["tool"]["name"] == "qnn-debug"
+    validate(data["details"], "details")
+    printed = program.run(*program.diagnose_args("broken"), "--format", "html").expect(1).out
+    assert printed == page.read_text(), "--format html and --report differ"
+
+
+@check
+def report_draws_the_details_that_the_document_names(program, directory):
+    document, details, page = directory / "d.json", directory / "d.qdd", directory / "r.html"
+    program.run(*program.diagnose_args("broken"), "--format", "json", "-o", document, "--details", details).expect(1)
+
+    def rendered(*args, file=document):
+        program.run("report", file, "--format", "html", "--output", page, *args).expect(0)
+        return page_data(page)
+
+    good = rendered()
+    assert good["details"] == json.loads(details.read_text()) and good["missing"] == []
+    moved = directory / "elsewhere" / "d.json"
+    moved.parent.mkdir()
+    shutil.copy(document, moved)
+    assert rendered(file=moved)["details"] is None
+    assert rendered("--details", details, file=moved)["details"] == good["details"]
+
+    named = json.loads(document.read_text())
+    named["details"]["file"] = "../d.qdd"
+    moved.write_text(json.dumps(named))
+    outside = rendered(file=moved)
+    assert outside["details"] is None and "outside its own directory" in outside["missing"][0], outside["missing"]
+
+    details.write_text(details.read_text().replace("]", " ]", 1))
+    changed = rendered()
+    assert changed["details"] is None and "was changed after" in changed["missing"][0]
+    fails_without_output(program.run("report", document, "--format", "html", "--details", details), "SHA-256")
+    details.write_text('{"schema": "qnn-debug/replay/1"}')
+    fails_without_output(program.run("report", document, "--format", "html", "--details", details), "qnn-debug/details/1")
+    fails_without_output(program.run("report", document, "--details", details), "--details: only --format html")
+
+
+@check
+def page_of_a_diagnosis_without_details_says_so(program, directory):
+    document, page = directory / "d.json", directory / "r.html"
+    program.run(*program.diagnose_args("clean"), "--format", "json", "-o", document).expect(0)
+    program.run("report", document, "--format", "html", "--output", page).expect(0)
+    data = page_data(page)
+    assert data["details"] is None and "--report FILE.html" in data["missing"][0], data["missing"]
+    fails_without_output(program.run(*program.diagnose_args("clean"), "--report", directory / "none" / "r.html"), "--report: ", "r.html")
+
+
 # --- quantize ------------------------------------------------------------------------------------------------------------------
 
 

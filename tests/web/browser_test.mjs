@@ -568,13 +568,17 @@ async function recordedNetworks(browser, made) {
   });
 }
 
-async function programsOwn(browser, made) {
-  await check('the page that the program writes', async () => {
-    const file = made.writtenByProgram('broken');
-    if (!file) throw new Skip(`${made.binary} has no --report`);
-    await within(browser, file, {}, async (page) =>
-      expect((await text(page, '.card.large')).includes('bias_dropped'), 'culprit'),
-    );
+async function hostileModel(browser, made) {
+  await check('a model with markup for a name, all the way from the file', async () => {
+    const name = `<img src=x>'"&1`;
+    const report = made.exampleWithMarkup(name);
+    const { index } = report.diagnosis.operators.find((operator) => operator.name === name);
+    expect(!readFileSync(report.page, 'utf8').includes('<img'), 'the page has the markup');
+    await within(browser, report.page, { hash: `#op-${index}` }, async (page) => {
+      expect((await text(page, '#operator')).includes(name), 'the heading has the name as text');
+      same(await page.locator('img').count(), 0, 'images');
+      expect((await text(page, '.card.large')).includes('bias_dropped'), 'culprit');
+    });
   });
 }
 
@@ -641,7 +645,7 @@ async function main() {
     for (const group of [firstScreen, chartAndGraph, operatorPanel, tensorTable, surroundings, hostileNames, logsOnly])
       await group(browser, pages);
     await recordedNetworks(browser, made);
-    await programsOwn(browser, made);
+    await hostileModel(browser, made);
   } finally {
     await browser.close();
     rmSync(folder, { recursive: true, force: true });

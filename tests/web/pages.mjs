@@ -5,7 +5,6 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
 import { fillPage } from '../../web/fill.mjs';
-import { makeDetails } from './details.mjs';
 import { ROOT, Skip } from './harness.mjs';
 
 const EXAMPLE = 'examples/mini';
@@ -17,9 +16,6 @@ export class Pages {
     this.corpus = corpus;
     this.folder = folder;
     mkdirSync(folder, { recursive: true });
-    const help = spawnSync(this.binary, ['diagnose', '--help'], { encoding: 'utf8' }).stdout ?? '';
-    this.programWritesDetails = help.includes('--details');
-    this.programWritesPages = help.includes('--report');
   }
 
   /** An example of the repository: "clean" or "broken". */
@@ -34,21 +30,32 @@ export class Pages {
   }
 
   /** Commands run in `base`, so that pages name files as a user would. */
-  recorded(base, folder, run) {
-    const command = ['diagnose', ...commandOfRun(folder, run)];
-    if (!this.programWritesDetails) {
-      const diagnosis = this.json(base, command);
-      return { diagnosis, details: makeDetails(diagnosis, this.replays(base, folder, run, diagnosis)) };
-    }
-    const file = join(this.folder, 'details.qdd');
-    const diagnosis = this.json(base, [...command, '--details', file]);
-    return { diagnosis, details: JSON.parse(readFileSync(file, 'utf8')) };
+  recorded(base, folder, run, model = `${folder}/model.mnn`) {
+    const details = join(this.folder, 'details.qdd');
+    const page = join(this.folder, `${folder.replaceAll('/', '-')}-${run}.html`);
+    const command = [
+      'diagnose',
+      '--model',
+      model,
+      ...inputsAndDump(folder, run),
+      '--details',
+      details,
+      '--report',
+      page,
+    ];
+    const diagnosis = this.json(base, command);
+    return { diagnosis, details: JSON.parse(readFileSync(details, 'utf8')), page };
   }
 
-  replays(base, folder, run, diagnosis) {
-    const accused = diagnosis.operators.filter((operator) => operator.status === 'broken');
-    const command = ['replay', ...commandOfRun(folder, run)];
-    return accused.map((operator) => this.json(base, [...command, '--op', `#${operator.index}`]));
+  /** The broken example with an operator whose name is markup: patched in place, for a model file knows its lengths. */
+  exampleWithMarkup(name) {
+    const model = readFileSync(join(ROOT, EXAMPLE, 'model.mnn'));
+    const renamed = 'ConvertTensor42';
+    if (name.length !== renamed.length) throw new Error('the lengths differ');
+    for (let at = 0; (at = model.indexOf(`${renamed}\0`, at)) >= 0;) model.write(name, at, 'latin1');
+    const file = join(this.folder, 'markup.mnn');
+    writeFileSync(file, model);
+    return this.recorded(ROOT, EXAMPLE, 'broken', file);
   }
 
   fromLog(log) {
@@ -66,31 +73,17 @@ export class Pages {
     return spawnSync(this.binary, command, { cwd: directory, encoding: 'utf8', maxBuffer: LARGEST });
   }
 
-  /** Writes a page and tells where. */
-  write(name, { diagnosis, details }) {
+  /** Tells where the page is: the program's own of a run, or one that is filled with a bent document. */
+  write(name, { diagnosis, details, page }) {
+    if (page) return page;
     const file = join(this.folder, `${name}.html`);
     writeFileSync(file, fillPage(diagnosis, details));
     return file;
   }
-
-  /** The page that the program itself writes; null while it writes none. */
-  writtenByProgram(run) {
-    if (!this.programWritesPages) return null;
-    const file = join(this.folder, `program-${run}.html`);
-    this.run(ROOT, ['diagnose', ...commandOfRun(EXAMPLE, run), '--report', file]);
-    return file;
-  }
 }
 
-function commandOfRun(folder, run) {
-  return [
-    '--model',
-    `${folder}/model.mnn`,
-    '--inputs',
-    `${folder}/input/inputs.json`,
-    '--dump',
-    `${folder}/${run}/dump`,
-  ];
+function inputsAndDump(folder, run) {
+  return ['--inputs', `${folder}/input/inputs.json`, '--dump', `${folder}/${run}/dump`];
 }
 
 export function template() {
