@@ -90,12 +90,17 @@ ErrorPlane plane_of(const Dims& dims, const MapSize& size) {
   return plane;
 }
 
-/// Steps through the positions of a tensor in memory order.
-void advance(std::vector<std::int64_t>& position, const Dims& dims) {
-  for (std::size_t k = dims.size(); k-- > 0;) {
+/// Steps through the rows of a tensor in memory order: all positions of the axes before `axes`.
+void advance(std::vector<std::int64_t>& position, const Dims& dims, std::size_t axes) {
+  for (std::size_t k = axes; k-- > 0;) {
     if (++position[k] < dims[k]) return;
     position[k] = 0;
   }
+}
+
+void add(AxisIndex& at, double ratio, std::int64_t beyond) {
+  at.ratio = std::max(at.ratio, ratio);
+  at.beyond += beyond;
 }
 
 /// The worst elements seen so far, worst first, at most `most`.
@@ -115,28 +120,37 @@ ErrorMap map_errors(std::span<const float> device, std::span<const float> refere
   map.plane = plane_of(dims, size);
   std::vector<Profile> profiles;
   for (std::int64_t extent : dims) profiles.push_back(empty_profile(extent));
+  ErrorPlane& plane = map.plane;
 
+  // Along the last axis with more than one index elements are neighbours in memory; the other axes stand still there.
+  const bool has_rows = plane.column_axis >= 0;
+  const auto outer = has_rows ? static_cast<std::size_t>(plane.column_axis) : dims.size();
+  const auto row_length = has_rows ? static_cast<std::size_t>(dims[outer]) : std::size_t{1};
   std::vector<std::int64_t> position(dims.size(), 0);
-  for (std::size_t i = 0; i < device.size(); ++i, advance(position, dims)) {
-    const double ratio = ratio_at(i);
-    if (ratio == 0) continue;
-    if (map.worst.size() < size.worst || ratio > map.worst.back().ratio)
+  for (std::size_t begin = 0; begin < device.size(); begin += row_length, advance(position, dims, outer)) {
+    const std::int64_t row = plane.row_axis < 0 ? 0 : position[static_cast<std::size_t>(plane.row_axis)];
+    double* cells = &plane.ratio[static_cast<std::size_t>(row / plane.row_group * plane.columns)];
+    double row_ratio = 0;
+    std::int64_t row_beyond = 0;
+    for (std::size_t j = 0; j < row_length; ++j) {
+      const double ratio = ratio_at(begin + j);
+      if (ratio == 0) continue;
+      const int beyond = ratio > 1 ? 1 : 0;
+      if (has_rows) add(profiles[outer][j], ratio, beyond);
+      double& cell = cells[static_cast<std::int64_t>(j) / plane.column_group];
+      cell = std::max(cell, ratio);
+      row_ratio = std::max(row_ratio, ratio);
+      row_beyond += beyond;
+      if (map.worst.size() == size.worst && (size.worst == 0 || ratio <= map.worst.back().ratio)) continue;
+      if (has_rows) position[outer] = static_cast<std::int64_t>(j);
+      const std::size_t i = begin + j;
       keep(map.worst, {static_cast<std::int64_t>(i), position, device[i], reference[i], ratio_at.bound(i), ratio},
            size.worst);
-    const int beyond = ratio > 1 ? 1 : 0;
-    map.beyond += beyond;
-    for (std::size_t axis = 0; axis < dims.size(); ++axis) {
-      AxisIndex& at = profiles[axis][static_cast<std::size_t>(position[axis])];
-      at.ratio = std::max(at.ratio, ratio);
-      at.beyond += beyond;
     }
-    ErrorPlane& plane = map.plane;
-    const auto cell_of = [&](int axis, std::int64_t group) {
-      return axis < 0 ? 0 : position[static_cast<std::size_t>(axis)] / group;
-    };
-    double& cell = plane.ratio[static_cast<std::size_t>(cell_of(plane.row_axis, plane.row_group) * plane.columns +
-                                                        cell_of(plane.column_axis, plane.column_group))];
-    cell = std::max(cell, ratio);
+    if (has_rows) position[outer] = 0;
+    map.beyond += row_beyond;
+    for (std::size_t axis = 0; axis < outer; ++axis)
+      add(profiles[axis][static_cast<std::size_t>(position[axis])], row_ratio, row_beyond);
   }
   for (std::size_t axis = 0; axis < dims.size(); ++axis) {
     if (dims[axis] > 1) map.axes.push_back(pooled(static_cast<int>(axis), profiles[axis], size));

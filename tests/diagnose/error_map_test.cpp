@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <random>
 #include <vector>
 
 namespace qnndbg {
@@ -105,6 +107,51 @@ TEST(ErrorMap, TheWorstComeFirstAndAreEight) {
   ASSERT_EQ(map.worst.size(), 8U);
   for (std::size_t i = 0; i < 8; ++i) EXPECT_EQ(map.worst[i].index, 19 - static_cast<std::int64_t>(i));
   EXPECT_EQ(map.beyond, 18);
+}
+
+/// Elements of a random tensor one by one, as the header says what a map is.
+TEST(ErrorMap, IsWhatAPlainLoopFinds) {
+  std::mt19937 random(11);
+  const auto below = [&](int n) { return static_cast<std::int64_t>(random() % static_cast<unsigned>(n)); };
+  for (int trial = 0; trial < 300; ++trial) {
+    Dims dims(static_cast<std::size_t>(below(5)));
+    for (std::int64_t& extent : dims) extent = 1 + below(9);
+    std::vector<float> device(static_cast<std::size_t>(element_count(dims))), reference(device.size(), 0);
+    for (float& v : device) v = static_cast<float>(below(8)) / 2;
+    const MapSize size{
+        .axis_entries = 1 + below(9), .plane_rows = 1 + below(9), .plane_columns = 1 + below(9), .worst = 2};
+    const ErrorMap map = map_errors(device, reference, {}, dims, kOne, size);
+
+    std::vector<std::vector<double>> along;
+    for (const AxisErrors& axis : map.axes) along.emplace_back(axis.ratio.size(), 0);
+    std::vector<double> plane(map.plane.ratio.size(), 0);
+    std::int64_t beyond = 0;
+    for (std::size_t i = 0; i < device.size(); ++i) {
+      std::vector<std::int64_t> position(dims.size());
+      std::int64_t rest = static_cast<std::int64_t>(i);
+      for (std::size_t k = dims.size(); k-- > 0; rest /= dims[k]) position[k] = rest % dims[k];
+      beyond += device[i] > 1 ? 1 : 0;
+      for (std::size_t a = 0; a < map.axes.size(); ++a) {
+        const std::int64_t entry = position[static_cast<std::size_t>(map.axes[a].axis)] / map.axes[a].group;
+        double& at = along[a][static_cast<std::size_t>(entry)];
+        at = std::max<double>(at, device[i]);
+      }
+      const auto cell_of = [&](int axis, std::int64_t group) {
+        return axis < 0 ? 0 : position[static_cast<std::size_t>(axis)] / group;
+      };
+      double& cell =
+          plane[static_cast<std::size_t>(cell_of(map.plane.row_axis, map.plane.row_group) * map.plane.columns +
+                                         cell_of(map.plane.column_axis, map.plane.column_group))];
+      cell = std::max<double>(cell, device[i]);
+    }
+    ASSERT_EQ(map.beyond, beyond) << "trial " << trial;
+    ASSERT_EQ(map.plane.ratio, plane) << "trial " << trial;
+    for (std::size_t a = 0; a < map.axes.size(); ++a) ASSERT_EQ(map.axes[a].ratio, along[a]) << "trial " << trial;
+    if (beyond > 0) {
+      ASSERT_EQ(map.worst.at(0).ratio, *std::max_element(device.begin(), device.end())) << "trial " << trial;
+      ASSERT_EQ(map.worst[0].device, device[static_cast<std::size_t>(map.worst[0].index)]) << "trial " << trial;
+    }
+  }
 }
 
 TEST(ErrorMap, ScalarsAndEmptyTensors) {
