@@ -1505,8 +1505,14 @@ def page_data(page):
     return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S).group(1))
 
 
+def need_page(program):
+    if "built without the HTML report" in program.run(*program.diagnose_args(), "--format", "html").err:
+        raise Skip("this program was built without the HTML report")
+
+
 @check
 def diagnose_writes_the_page_beside_its_answer(program, directory):
+    need_page(program)
     page = directory / "report.html"
     result = program.run(*program.diagnose_args("broken"), "--format", "json", "--report", page).expect(1)
     data = page_data(page)
@@ -1519,6 +1525,7 @@ def diagnose_writes_the_page_beside_its_answer(program, directory):
 
 @check
 def report_draws_the_details_that_the_document_names(program, directory):
+    need_page(program)
     document, details, page = directory / "d.json", directory / "d.qdd", directory / "r.html"
     program.run(*program.diagnose_args("broken"), "--format", "json", "-o", document, "--details", details).expect(1)
 
@@ -1551,6 +1558,7 @@ def report_draws_the_details_that_the_document_names(program, directory):
 
 @check
 def page_of_a_diagnosis_without_details_says_so(program, directory):
+    need_page(program)
     document, page = directory / "d.json", directory / "r.html"
     program.run(*program.diagnose_args("clean"), "--format", "json", "-o", document).expect(0)
     program.run("report", document, "--format", "html", "--output", page).expect(0)

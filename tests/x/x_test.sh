@@ -68,7 +68,7 @@ expect 'uses sudo' 1 '^sudo env DEBIAN_FRONTEND=noninteractive apt-get .* instal
 stub dpkg-query 'echo installed'
 stub apt-get 'echo apt-get was called'
 stub cmake 'echo "cmake $*"; mkdir -p build/release
-[[ $1 == --preset ]] && printf "QNNDBG_TESTS:BOOL=OFF\nQNNDBG_BENCH:BOOL=OFF\n" >build/release/CMakeCache.txt
+[[ $1 == --preset ]] && printf "QNNDBG_TESTS:BOOL=OFF\nQNNDBG_BENCH:BOOL=OFF\nQNNDBG_HTML:BOOL=ON\n" >build/release/CMakeCache.txt
 [[ $1 == --preset ]] && : >build/release/build.ninja
 true'
 expect 'configures at first' 0 '^cmake --preset release .*-DQNNDBG_TESTS=OFF' stubbed "$work/house/x" build
@@ -94,9 +94,15 @@ if [[ $output == *pip* ]]; then
 fi
 stub node 'if [[ $1 == --version ]]; then echo v20.0.0; else echo "1 passed, 0 failed, 0 skipped"; fi'
 
+# The bundler fails: the program is built without the page.
+stub node 'if [[ $1 == --version ]]; then echo v20.0.0; else exit 1; fi'
+expect 'goes on without the page' 0 '^cmake --preset release .*-DQNNDBG_HTML=OFF' stubbed "$work/house/x" build
+expect 'says that the page is missing' 0 '^x: the page of the HTML report could not be built' stubbed "$work/house/x" build
+stub node 'if [[ $1 == --version ]]; then echo v20.0.0; else echo "1 passed, 0 failed, 0 skipped"; fi'
+
 # The demo insists on the statuses of its two runs.
 mkdir -p "$work/house/build/release"
-printf '#!/bin/bash\n[[ $* == *broken/dump ]] && exit 1\nexit 0\n' >"$work/house/build/release/qnn-debug"
+printf '#!/bin/bash\n[[ $* == *broken/dump* ]] && exit 1\nexit 0\n' >"$work/house/build/release/qnn-debug"
 chmod +x "$work/house/build/release/qnn-debug"
 expect 'demo shows its commands' 0 '^\$ build/release/qnn-debug diagnose --model .*/clean/dump$' stubbed "$work/house/x" demo
 printf '#!/bin/bash\nexit 0\n' >"$work/house/build/release/qnn-debug"
