@@ -5,7 +5,7 @@
 //
 // NPM names the npm to call. Two of these must not run at the same time: CMake and ./x hold a lock (cmake/web.cmake).
 
-import { execFileSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
@@ -36,7 +36,13 @@ function install(everything) {
   if (installed(everything)) return;
   // No package needs to run anything of its own to be installed.
   const command = ['ci', '--ignore-scripts', ...(everything ? [] : ['--omit=dev'])];
-  execFileSync(process.env.NPM || 'npm', command, { cwd: web, stdio: ['ignore', 2, 2] });
+  const done = spawnSync(process.env.NPM || 'npm', command, { cwd: web, stdio: ['ignore', 2, 2] });
+  if (done.status !== 0) {
+    console.error(
+      `web/build.mjs: npm could not install the packages of web/package-lock.json (${done.error ?? 'see above'})`,
+    );
+    process.exit(1);
+  }
   writeFileSync(stamp, `${lockHash()} ${everything ? 'everything' : 'bundled'}`);
 }
 
