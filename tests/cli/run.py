@@ -237,7 +237,7 @@ def bash_completes_commands_options_and_values(program, directory):
     assert bash_complete(program, directory, "dia") == ["diagnose"]
     assert sorted(bash_complete(program, directory, "")) == sorted(COMMANDS)
     assert bash_complete(program, directory, "diagnose", "--tol") == ["--tolerance-scale"]
-    assert bash_complete(program, directory, "diagnose", "--format", "") == ["text", "json", "markdown", "sarif"]
+    assert bash_complete(program, directory, "diagnose", "--format", "") == ["text", "json", "markdown", "sarif", "html"]
     assert bash_complete(program, directory, "inspect", "--format", "t") == ["table"]
     assert bash_complete(program, directory, "diagnose", "--execution", "") == ["all"]
     assert bash_complete(program, directory, "help", "ins") == ["inspect"]
