@@ -85,8 +85,8 @@ class ReplayView {
 
   void headline() {
     const std::string name = fmt::format("qnn-debug {}", style_.version);
-    std::string text = fmt::format("{}: {}, operator #{} of {}", file_name(r_.model.file),
-                                   op_title(r_.op_type, r_.op), r_.op_index, r_.model.operators);
+    std::string text = fmt::format("{}: {}, operator #{} of {}", file_name(r_.model.file), op_title(r_.op_type, r_.op),
+                                   r_.op_index, r_.model.operators);
     if (!r_.node.empty() && r_.node != r_.op) text += fmt::format(", node `{}`", terminal_safe(r_.node));
     text += r_.run.arch == "unknown" ? ", HTP architecture not told (--soc)"
                                      : fmt::format(", HTP {}", terminal_safe(r_.run.arch));
