@@ -37,7 +37,7 @@ TextStyle view_style(const ViewArguments& arguments, const Session& session, boo
 
 Result<std::string> page_of(const Diagnosis& diagnosis, std::span<const SimilarCase> cases, const TextStyle& style,
                             const FoundDetails& details) {
-  const std::string document = to_json(diagnosis, cases);
+  const std::string document = to_compact_json(diagnosis, cases);
   const std::string title = fmt::format("{}: {} - qnn-debug", name_of(diagnosis.verdict),
                                         std::filesystem::path(diagnosis.model.file).filename().string());
   return to_html({.diagnosis = document,

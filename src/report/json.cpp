@@ -181,9 +181,7 @@ Json bound_use_json(const BoundUse& row) {
   return std::move(object).finish();
 }
 
-}  // namespace
-
-std::string to_json(const Diagnosis& diagnosis, std::span<const SimilarCase> cases) {
+Json diagnosis_json(const Diagnosis& diagnosis, std::span<const SimilarCase> cases) {
   Json document{{"schema", "qnn-debug/diagnosis/1"},
                 {"verdict", name_of(diagnosis.verdict)},
                 {"summary", diagnosis.summary},
@@ -201,7 +199,17 @@ std::string to_json(const Diagnosis& diagnosis, std::span<const SimilarCase> cas
   if (diagnosis.details_file)
     document["details"] = Json{{"file", diagnosis.details_file->file}, {"sha256", diagnosis.details_file->sha256}};
   if (diagnosis.bounds) document["bounds"] = list_of(*diagnosis.bounds, bound_use_json);
-  return dump_json(document);
+  return document;
+}
+
+}  // namespace
+
+std::string to_json(const Diagnosis& diagnosis, std::span<const SimilarCase> cases) {
+  return dump_json(diagnosis_json(diagnosis, cases));
+}
+
+std::string to_compact_json(const Diagnosis& diagnosis, std::span<const SimilarCase> cases) {
+  return compact_json(diagnosis_json(diagnosis, cases));
 }
 
 }  // namespace qnndbg

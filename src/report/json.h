@@ -16,4 +16,7 @@ namespace qnndbg {
 /// `cases` are known ones that look like the log of the run; they stand under "similar_cases".
 std::string to_json(const Diagnosis& diagnosis, std::span<const SimilarCase> cases = {});
 
+/// The same document in one line, for a page that holds it.
+std::string to_compact_json(const Diagnosis& diagnosis, std::span<const SimilarCase> cases = {});
+
 }  // namespace qnndbg

@@ -151,5 +151,11 @@ TEST(Json, NegativeZeroIsZero) {
   EXPECT_EQ(to_json(d).find("-0.0"), std::string::npos);
 }
 
+TEST(Json, TheCompactFormIsTheSameInOneLine) {
+  const std::string compact = to_compact_json(bug_sample());
+  EXPECT_EQ(compact.find('\n'), compact.size() - 1);
+  EXPECT_EQ(nlohmann::ordered_json::parse(compact), nlohmann::ordered_json::parse(to_json(bug_sample())));
+}
+
 }  // namespace
 }  // namespace qnndbg
