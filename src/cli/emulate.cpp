@@ -1,5 +1,7 @@
 // `emulate`: runs a model on the library and writes the dump that MNN would have written.
+#include <algorithm>
 #include <filesystem>
+#include <map>
 #include <memory>
 
 #include "cli/commands.h"
@@ -9,6 +11,7 @@
 #include "cli/model_graph_arguments.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "diagnose/baseline.h"
 #include "dump/run_file.h"
 #include "report/validation.h"
 
@@ -35,10 +38,27 @@ Result<void> prepare_directory(const Arguments& arguments) {
   return {};
 }
 
+/// What operators that are emulated by themselves read, from the fp32 baseline.
+Result<std::map<int, Tensor>> baseline_operands(const PlannedModel& planned) {
+  std::map<int, Tensor> operands;
+  const std::vector<int> wanted = qnn::operands_of(planned.model, planned.graph);
+  if (wanted.empty()) return operands;
+  if (!planned.inputs) return fail("--only: what these operators read is computed from the model's inputs: --inputs");
+  auto gaps = run_baseline(planned.model, *planned.inputs, {}, [&](const BaselineTensor& tensor) -> Result<void> {
+    if (std::find(wanted.begin(), wanted.end(), tensor.tensor) != wanted.end())
+      operands.emplace(tensor.tensor, tensor.value->clone());
+    return {};
+  });
+  if (!gaps) return fail(std::move(gaps.error()));
+  return operands;
+}
+
 qnn::CallResult<qnn::EmulationReport> emulate(const Arguments& arguments, const PlannedModel& planned) {
   const Result<qnn::ModelGraph> graph =
       qnn::ModelGraph::make(planned.graph, "model", qnn::ModelGraph::Intermediates::readable);
   if (!graph) return qnn::fail(qnn::Failure::bad_request, "{}", graph.error().message);
+  Result<std::map<int, Tensor>> operands = baseline_operands(planned);
+  if (!operands) return qnn::fail(qnn::Failure::bad_request, "{}", operands.error().message);
   Progress progress;
   qnn::CallResult<OpenedEngine> htp = open_htp_engine(arguments.htp, [&](const qnn::CallProgress& state) {
     return progress(static_cast<int>(state.done), static_cast<int>(state.total), "nodes");
@@ -49,6 +69,7 @@ qnn::CallResult<qnn::EmulationReport> emulate(const Arguments& arguments, const 
   options.config.precision =
       arguments.graph.precision == "fp32" ? qnn::GraphPrecision::float32 : qnn::GraphPrecision::float16;
   options.profiling = arguments.profile ? qnn::Profiling::detailed : qnn::Profiling::off;
+  options.operands = std::move(*operands);
   const InputMap none;
   qnn::CallResult<qnn::EmulationReport> report =
       qnn::emulate(htp->engine, planned.model, *graph, planned.inputs ? *planned.inputs : none, options);

@@ -1,8 +1,10 @@
 #include "qnn/emulate.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "dump/dump_writer.h"
+#include "tensor/half.h"
 #include "tensor/layout.h"
 
 namespace qnndbg::qnn {
@@ -23,17 +25,30 @@ Result<Bytes> input_bytes(const QnnGraphTensor& tensor, const std::string& name,
   if (value.dims() != dims)
     return fail("input `{}` has dims {}, the graph takes {}", name, qnndbg::to_string(value.dims()),
                 qnndbg::to_string(dims));
-  if (tensor.type.type == DType::f32 && value.type() == DType::f32) {
+  if (value.type() == DType::f32 && (tensor.type.type == DType::f32 || tensor.type.type == DType::f16)) {
     std::vector<float> device(value.f32().size());
     to_device_order(value.f32(), dims, tensor.layout, device);
-    return as_bytes<float>(device);
+    if (tensor.type.type == DType::f32) return as_bytes<float>(device);
+    std::vector<std::uint16_t> halves(device.size());
+    std::transform(device.begin(), device.end(), halves.begin(),
+                   [](float v) { return float_to_half(v, HalfRounding::nearest); });
+    return as_bytes<std::uint16_t>(halves);
   }
   if (tensor.type.type == DType::i32 && value.type() == DType::i32) return as_bytes<std::int32_t>(value.i32());
   return fail("input `{}` is {}, the graph takes {}", name, qnndbg::name_of(value.type()),
               qnndbg::name_of(tensor.type.type));
 }
 
-Result<Bytes> given_input(const Model& model, const QnnGraphTensor& tensor, const InputMap& inputs) {
+const GraphInput* model_input(const Model& model, int tensor) {
+  for (const GraphInput& input : model.graph().inputs)
+    if (input.tensor == tensor) return &input;
+  return nullptr;
+}
+
+Result<Bytes> given_input(const Model& model, const QnnGraphTensor& tensor, const InputMap& inputs,
+                          const std::map<int, Tensor>& operands) {
+  if (const auto operand = operands.find(tensor.tensor); operand != operands.end())
+    return input_bytes(tensor, tensor.name, operand->second);
   for (const auto& [name, value] : inputs) {
     const GraphInput* input = model.graph().find_input(name);
     if (input != nullptr && input->tensor == tensor.tensor) return input_bytes(tensor, name, value);
@@ -78,13 +93,22 @@ CallError bad_request(const Error& error) {
 
 }  // namespace
 
+std::vector<int> operands_of(const Model& model, const QnnGraph& graph) {
+  std::vector<int> operands;
+  for (const int index : graph.inputs) {
+    const int tensor = graph.tensors[static_cast<std::size_t>(index)].tensor;
+    if (tensor >= 0 && model_input(model, tensor) == nullptr) operands.push_back(tensor);
+  }
+  return operands;
+}
+
 CallResult<EmulationReport> emulate(Engine& engine, const Model& model, const ModelGraph& graph, const InputMap& inputs,
                                     const EmulateOptions& options) {
   std::vector<Bytes> storage;
   std::vector<NamedData> given;
   for (const int index : graph.source().inputs) {
     const QnnGraphTensor& tensor = graph.source().tensors[static_cast<std::size_t>(index)];
-    Result<Bytes> bytes = given_input(model, tensor, inputs);
+    Result<Bytes> bytes = given_input(model, tensor, inputs, options.operands);
     if (!bytes) return fail(bad_request(bytes.error()));
     storage.push_back(std::move(*bytes));
     given.push_back({tensor.name, {}});

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,13 @@ struct EmulateOptions {
   unsigned execution = 0;
   GraphConfig config = {};
   Profiling profiling = Profiling::off;
+  /// What the graph reads that is no input of the model, by tensor, in logical order: the operands of operators that
+  /// are emulated by themselves (QnnGraphOptions::only). Rounded to nearest where the device holds halves.
+  std::map<int, Tensor> operands = {};
 };
+
+/// The tensors of the model that `graph` reads and that are no inputs of the model.
+std::vector<int> operands_of(const Model& model, const QnnGraph& graph);
 
 struct EmulationReport {
   SessionInfo session;
@@ -29,8 +36,8 @@ struct EmulationReport {
 };
 
 /// Finalizes and executes; every tensor that MNN's dump would have is written under MNN's names. Precondition: the
-/// graph was made with readable intermediates. Errors: an input is missing or of another shape, the library fails, the
-/// disk.
+/// graph was made with readable intermediates. Errors: an input or operand is missing or of another shape, an operand
+/// is in fixed point, the library fails, the disk.
 CallResult<EmulationReport> emulate(Engine& engine, const Model& model, const ModelGraph& graph, const InputMap& inputs,
                                     const EmulateOptions& options);
 

@@ -2549,6 +2549,25 @@ def emulation_profiles_and_replaces_only_when_told(program, directory):
 
 
 @check
+def operators_are_emulated_by_themselves(program, directory):
+    model, inputs, _ = model_files("mini")
+    program.run("baseline", *model, *inputs, "--output", directory / "cpu").expect(0)
+    files = {row["name"]: row["file"] for row in json.loads((directory / "cpu" / "index.json").read_text())["tensors"]}
+    for precision, largest in (("fp16", 3e-3), ("fp32", 1e-3)):
+        args = ["--only", "stem_c", "--only", "ln", "--as", "model", "--precision", precision]
+        dump = directory / precision
+        on_the_library(program, "emulate", *model, *inputs, "--dump", dump, "--soc", "57", *args).expect(0)
+        made = dumped_tensors(dump)
+        assert "t32" in made and len(made) < 10, sorted(made)
+        kind = numpy.float16 if precision == "fp16" else numpy.float32
+        device = numpy.sort(numpy.frombuffer(made["t32"][-1], kind).astype(numpy.float32))
+        baseline = numpy.sort(numpy.load(directory / "cpu" / files["t32"]).ravel())
+        assert numpy.abs(device - baseline).max() <= largest * numpy.abs(baseline).max(), precision
+    lone = on_the_library(program, "emulate", *model, "--dump", directory / "none", "--soc", "57", "--only", "ln")
+    fails_without_output(lone, "--only: ", "--inputs")
+
+
+@check
 def emulation_needs_the_inputs(program, directory):
     model, _, _ = model_files("mini")
     result = on_the_library(program, "emulate", *model, "--dump", directory / "dump", "--soc", "57")
