@@ -1,7 +1,6 @@
 // A model's QNN graph (ops/qnn_graph.h) in the form that the library takes (specs.h).
 #pragma once
 
-#include <deque>
 #include <span>
 #include <string>
 #include <vector>
@@ -37,7 +36,7 @@ class ModelGraph {
 
   const QnnGraph* source_;
   GraphSpec spec_;
-  std::deque<Bytes> storage_;  // a deque: growing leaves what is there in place
+  std::vector<Bytes> storage_;  // growing moves the vectors, whose bytes stay where they are
 };
 
 /// Encoding in the library's terms.
