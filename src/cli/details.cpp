@@ -23,6 +23,25 @@ std::vector<int> accused(const Diagnosis& diagnosis) {
   return ops;
 }
 
+std::string details_are_missing() {
+  return "Histograms, error maps and parameters are not here: run qnn-debug diagnose again with --report FILE.html, or "
+         "with --details FILE.qdd, and render its document.";
+}
+
+/// The details that a diagnosis names, if they lie in its directory and are the same still.
+Result<std::string> named_details(const DetailsFile& named, const std::string& document) {
+  namespace fs = std::filesystem;
+  const fs::path file = fs::path(named.file).lexically_normal();
+  if (file.empty() || file.is_absolute() || *file.begin() == "..")
+    return fail("the diagnosis names {}, outside its own directory: give it with --details", named.file);
+  const fs::path directory = document == "-" ? fs::path() : fs::path(document).parent_path();
+  Result<std::string> text = read_text((directory / file).string(), kLargestDetails);
+  if (!text) return text;
+  if (sha256(*text) != named.sha256) return fail("{} was changed after the diagnosis was made", named.file);
+  if (auto checked = check_details(*text); !checked) return fail("{}: {}", named.file, checked.error().message);
+  return text;
+}
+
 }  // namespace
 
 Result<std::string> details_document(const Model& model, DiagnoseOptions options, const Diagnosis& diagnosis) {
@@ -48,29 +67,6 @@ DetailsFile name_details(const std::string& file, const std::string& document, s
   }
   return {.file = name.string(), .sha256 = sha256(bytes)};
 }
-
-std::string details_are_missing() {
-  return "Histograms, error maps and parameters are not here: run qnn-debug diagnose again with --report FILE.html, or "
-         "with --details FILE.qdd, and render its document.";
-}
-
-namespace {
-
-/// The details that a diagnosis names, if they lie in its directory and are the same still.
-Result<std::string> named_details(const DetailsFile& named, const std::string& document) {
-  namespace fs = std::filesystem;
-  const fs::path file = fs::path(named.file).lexically_normal();
-  if (file.empty() || file.is_absolute() || *file.begin() == "..")
-    return fail("the diagnosis names {}, outside its own directory: give it with --details", named.file);
-  const fs::path directory = document == "-" ? fs::path() : fs::path(document).parent_path();
-  Result<std::string> text = read_text((directory / file).string(), kLargestDetails);
-  if (!text) return text;
-  if (sha256(*text) != named.sha256) return fail("{} was changed after the diagnosis was made", named.file);
-  if (auto checked = check_details(*text); !checked) return fail("{}: {}", named.file, checked.error().message);
-  return text;
-}
-
-}  // namespace
 
 Result<FoundDetails> find_details(const Diagnosis& diagnosis, const std::string& document, const std::string& given) {
   FoundDetails found;

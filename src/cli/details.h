@@ -28,7 +28,4 @@ struct FoundDetails {
 /// error. Errors: `given` cannot be read, holds no details, or those of another diagnosis.
 Result<FoundDetails> find_details(const Diagnosis& diagnosis, const std::string& document, const std::string& given);
 
-/// What a page says when a diagnosis was made without details.
-std::string details_are_missing();
-
 }  // namespace qnndbg::cli

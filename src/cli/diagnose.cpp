@@ -46,14 +46,14 @@ struct Arguments {
   RunArguments run;
   std::string log;
   std::string store;
-  std::string details;
-  std::string report;
-
-  bool wants_page() const { return !report.empty() || view.format == "html"; }
+  std::string details;  // file; empty: none is written
+  std::string report;   // the same
   ViewArguments view;
   std::string witness;  // "htp", or empty
   HtpArguments htp;     // library and SDK of the witness
   bool explain_bounds = false;
+
+  bool wants_page() const { return !report.empty() || view.format == "html"; }
 };
 
 void say_what_is_not_used(const Arguments& arguments, const Console& console) {
