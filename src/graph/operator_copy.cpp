@@ -1,6 +1,9 @@
 #include "graph/operator_copy.h"
 
+#include <memory>
+
 #include "graph/elements.h"
+#include "graph/mnn_reader.h"
 #include "graph/weights.h"
 
 namespace qnndbg {
@@ -190,6 +193,20 @@ std::size_t payload_of(const object::OpT& op) {
     bytes += (table->weight.size() + table->bias.size()) * sizeof(float);
   if (const object::BlobT* table = op.main.AsBlob())
     bytes += (table->float32s.size() + table->int32s.size()) * sizeof(float);
+  return bytes;
+}
+
+Result<std::vector<std::byte>> write_net(object::NetT& net, const Model& origin) {
+  net.sourceType = static_cast<object::Source>(origin.wire_net().sourceType());
+  if (!origin.converter_version().empty()) {
+    net.extraInfo = std::make_unique<object::ExtraInfoT>();
+    net.extraInfo->version = origin.converter_version();
+  }
+  flatbuffers::FlatBufferBuilder builder;
+  builder.Finish(object::Net::Pack(builder, &net));
+  const auto* begin = reinterpret_cast<const std::byte*>(builder.GetBufferPointer());
+  std::vector<std::byte> bytes(begin, begin + builder.GetSize());
+  if (auto valid = verified_net(bytes); !valid) return fail(std::move(valid.error()));
   return bytes;
 }
 

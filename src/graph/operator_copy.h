@@ -51,6 +51,10 @@ std::size_t payload_of(const object::OpT& op);
 /// A file beyond this cannot be written: offsets have 31 bits, and beside its numbers it holds names and tables.
 inline constexpr std::size_t kMaxPayload = FLATBUFFERS_MAX_BUFFER_SIZE - (std::size_t{64} << 20);
 
+/// The bytes of a model made from `origin`, with its source framework and converter version. Errors: what was put
+/// together is no valid model.
+Result<std::vector<std::byte>> write_net(object::NetT& net, const Model& origin);
+
 /// Dims as the file has them.
 std::vector<std::int32_t> wire_dims(const Dims& dims);
 

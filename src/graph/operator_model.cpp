@@ -6,7 +6,6 @@
 #include <array>
 #include <memory>
 
-#include "graph/mnn_reader.h"
 #include "graph/operator_copy.h"
 
 namespace qnndbg {
@@ -92,18 +91,10 @@ class ModelAssembler {
   }
 
   Result<OperatorModel> finish() {
-    net_.sourceType = static_cast<object::Source>(model_.wire_net().sourceType());
     net_.tensorNumber = static_cast<std::int32_t>(net_.tensorName.size());
-    if (!model_.converter_version().empty()) {
-      net_.extraInfo = std::make_unique<object::ExtraInfoT>();
-      net_.extraInfo->version = model_.converter_version();
-    }
-    flatbuffers::FlatBufferBuilder builder;
-    builder.Finish(object::Net::Pack(builder, &net_));
-    const auto* begin = reinterpret_cast<const std::byte*>(builder.GetBufferPointer());
-    out_.bytes.assign(begin, begin + builder.GetSize());
-    if (auto valid = verified_net(out_.bytes); !valid)
-      return fail("{}: its model of one operator is not valid: {}", describe(node_), valid.error().message);
+    Result<std::vector<std::byte>> bytes = write_net(net_, model_);
+    if (!bytes) return fail("{}: its model of one operator is not valid: {}", describe(node_), bytes.error().message);
+    out_.bytes = std::move(*bytes);
     return std::move(out_);
   }
 

@@ -7,7 +7,6 @@
 #include <limits>
 #include <memory>
 
-#include "graph/mnn_reader.h"
 #include "graph/operator_copy.h"
 #include "graph/weights.h"
 
@@ -214,20 +213,12 @@ class ModelQuantizer {
 
   Result<QuantizedModel> finish() {
     const wire::Net& net = model_.wire_net();
-    net_.sourceType = static_cast<object::Source>(net.sourceType());
     net_.preferForwardType = static_cast<object::Forward>(net.preferForwardType());
     if (net.bizCode() != nullptr) net_.bizCode = net.bizCode()->str();
     for (const int output : graph_.outputs) net_.outputName.push_back(graph_.tensors[at(output)].name);
-    if (!model_.converter_version().empty()) {
-      net_.extraInfo = std::make_unique<object::ExtraInfoT>();
-      net_.extraInfo->version = model_.converter_version();
-    }
-    flatbuffers::FlatBufferBuilder builder;
-    builder.Finish(object::Net::Pack(builder, &net_));
-    const auto* begin = reinterpret_cast<const std::byte*>(builder.GetBufferPointer());
-    out_.bytes.assign(begin, begin + builder.GetSize());
-    if (auto valid = verified_net(out_.bytes); !valid)
-      return fail("{}: its quantized form is not valid: {}", model_.path().string(), valid.error().message);
+    Result<std::vector<std::byte>> bytes = write_net(net_, model_);
+    if (!bytes) return fail("{}: its quantized form is not valid: {}", model_.path().string(), bytes.error().message);
+    out_.bytes = std::move(*bytes);
     return std::move(out_);
   }
 
